@@ -1,0 +1,1 @@
+//! The ray.io/v1 types and the pure reconcilers.

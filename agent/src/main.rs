@@ -1,0 +1,2 @@
+//! The agent of one cluster.
+fn main() {}

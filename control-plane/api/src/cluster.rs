@@ -1,0 +1,71 @@
+//! Clusters: create, enrol, accept, look at.
+
+use serde::{Deserialize, Serialize};
+use squadron_core::{id::ClusterId, resources::Resources, time::Timestamp};
+use utoipa::ToSchema;
+
+/// `POST /api/v1/clusters`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddClusterRequest {
+    pub name: String,
+}
+
+/// What the administrator needs for the Helm install. The code is shown once.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AddClusterReply {
+    pub cluster: Cluster,
+    /// `squadron:<control plane id>:<cluster id>`.
+    pub audience: String,
+    /// PEM bundle that signs the agent listener's certificate.
+    pub ca_bundle: String,
+    /// Address for agents, for example `https://control-plane.squadron.internal:7443`.
+    pub agent_address: String,
+    /// One-time enrolment code, valid for an hour.
+    pub code: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub code_expires_at: Timestamp,
+    /// The Helm command with all of these.
+    pub helm_command: String,
+}
+
+/// An enrolled cluster, or one that is on the way.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Cluster {
+    #[schema(value_type = String, format = Uuid)]
+    pub id: ClusterId,
+    pub name: String,
+    /// `invited`, `pending`, `active`, `silent` or `revoked`.
+    pub state: String,
+    /// One plain sentence, with since when.
+    pub sentence: String,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub last_heard_at: Option<Timestamp>,
+    /// Since when the cluster is silent; absent while it is heard.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub silent_since: Option<Timestamp>,
+    /// Fingerprint shown before accepting: issuer, subject, kube-system uid, key ids.
+    pub identity: Option<ClusterIdentity>,
+    pub agent_version: String,
+    pub kubernetes_version: String,
+    /// Our clock minus the agent's, in milliseconds, as last measured.
+    pub clock_skew_ms: Option<i64>,
+    pub spool_bytes: i64,
+    pub nodes: u32,
+    #[schema(value_type = Object)]
+    pub allocatable: Resources,
+    #[schema(value_type = Object)]
+    pub free: Resources,
+    /// Another agent tried to act as this cluster: what was seen; empty when nothing was.
+    pub alarm: String,
+    pub version: i64,
+}
+
+/// Who the cluster says it is, proven by a token that its own keys verify.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ClusterIdentity {
+    pub issuer: String,
+    pub subject: String,
+    pub kube_system_uid: String,
+    pub key_ids: Vec<String>,
+}

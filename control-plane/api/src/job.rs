@@ -1,0 +1,176 @@
+//! Jobs: submit, list, describe, why, timeline.
+
+use serde::{Deserialize, Serialize};
+use squadron_core::{
+    id::{IncidentId, JobId},
+    job::JobState,
+    resources::Resources,
+    time::Timestamp,
+};
+use utoipa::{IntoParams, ToSchema};
+
+/// `POST /api/v1/jobs`. Header `Idempotency-Key` makes a repeat harmless.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SubmitRequest {
+    /// A RayJob (ray.io/v1) as YAML or JSON, unchanged.
+    pub manifest: String,
+    pub queue: String,
+    /// Pins the job to one cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    /// Check everything, change nothing.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// What was made of a submission.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct SubmitReply {
+    /// Absent on a dry run.
+    pub job: Option<Job>,
+    /// Place in its queue, from 1; absent when the job does not wait.
+    pub position: Option<u32>,
+    /// Console page of the job, absolute.
+    pub link: String,
+    /// Things that are legal but probably not meant.
+    pub warnings: Vec<String>,
+}
+
+/// A job as lists show it.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Job {
+    #[schema(value_type = String, format = Uuid)]
+    pub id: JobId,
+    /// The manifest's name.
+    pub name: String,
+    pub namespace: String,
+    pub queue: String,
+    #[schema(value_type = String)]
+    pub state: JobState,
+    /// A short machine word for the state's cause, for example `OOM_KILLED`; empty when the state says all.
+    pub reason: String,
+    /// One plain sentence on what the job is doing and why.
+    pub sentence: String,
+    /// Name of the cluster of the newest attempt.
+    pub cluster: Option<String>,
+    pub attempt: u32,
+    pub owner: String,
+    /// Head, submitter and minimum workers together.
+    #[schema(value_type = Object)]
+    pub requests: Resources,
+    #[schema(value_type = String, format = DateTime)]
+    pub submitted_at: Timestamp,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub started_at: Option<Timestamp>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub ended_at: Option<Timestamp>,
+    /// Grows with every change of this job.
+    pub version: i64,
+    /// Set while the cluster of a live attempt is silent: since when its word is old.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub stale_since: Option<Timestamp>,
+}
+
+/// `GET /api/v1/jobs/{id or name}`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct JobDetail {
+    pub job: Job,
+    /// The manifest as it was submitted.
+    pub manifest: String,
+    pub attempts: Vec<Attempt>,
+    pub timeline: Vec<TimelineEntry>,
+    pub pods: Vec<Pod>,
+    pub why: Option<Why>,
+    #[schema(value_type = Vec<String>)]
+    pub incidents: Vec<IncidentId>,
+    /// Cost so far, as decimals with their currency; absent without a price sheet.
+    pub cost: Option<String>,
+}
+
+/// One placement.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Attempt {
+    pub number: u32,
+    pub cluster: String,
+    pub state: String,
+    /// Name of the RayJob object in the cluster.
+    pub object: String,
+    /// Why this cluster was chosen, as the dispatcher wrote it.
+    pub chosen_because: String,
+    pub ended_because: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub assigned_at: Timestamp,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub running_at: Option<Timestamp>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub ended_at: Option<Timestamp>,
+}
+
+/// One step in a job's life.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct TimelineEntry {
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+    /// `job`, `pod`, `ray`, `incident` or `kernel`.
+    pub source: String,
+    pub sentence: String,
+}
+
+/// A pod of the job, live or gone.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Pod {
+    pub name: String,
+    pub role: String,
+    pub node: String,
+    pub phase: String,
+    pub reason: String,
+    pub exit_code: Option<i32>,
+    pub gone: bool,
+}
+
+/// `GET /api/v1/jobs/{id or name}/why`: what the dispatcher wrote when it last looked at the job.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Why {
+    /// For example: "queued in research, 2nd of 3".
+    pub sentence: String,
+    pub position: Option<u32>,
+    pub queue_length: u32,
+    pub blockers: Vec<Blocker>,
+    #[schema(value_type = String, format = DateTime)]
+    pub decided_at: Timestamp,
+}
+
+/// One reason why a job waits, most actionable first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Blocker {
+    /// Stable word, for example `CLUSTER_FULL`, `TOO_BIG`, `CLUSTER_STALE`, `NO_CLUSTER`.
+    pub code: String,
+    /// The cluster it speaks of; empty when it is about all.
+    pub cluster: String,
+    pub sentence: String,
+    /// What would change it; empty when only time will.
+    pub try_this: String,
+}
+
+/// Filter of `GET /api/v1/jobs`; the same keys in CLI flags and console URLs.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct JobFilter {
+    /// Comma-separated states.
+    pub status: Option<String>,
+    pub queue: Option<String>,
+    pub cluster: Option<String>,
+    pub owner: Option<String>,
+    /// At most 500; 100 by default.
+    pub limit: Option<u32>,
+    pub page_token: Option<String>,
+}
+
+/// `POST /api/v1/jobs/{id}/cancel`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CancelRequest {
+    #[serde(default)]
+    pub reason: String,
+}

@@ -1,0 +1,12 @@
+//! Nouns and deciders of Squadron.
+//!
+//! Owns every judgement about clusters, jobs, attempts, incidents and money. Invariant: nothing here does I/O,
+//! reads a clock or draws a random number; same input, same output. Bad items come back as values with a reason.
+
+pub mod fact;
+pub mod id;
+pub mod job;
+pub mod name;
+pub mod quantity;
+pub mod resources;
+pub mod time;

@@ -1,0 +1,8 @@
+//! Compiles the protos with protox, so that no protoc is needed.
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let files = protox::compile(["squadron/link/v1/link.proto"], ["proto"])?;
+    println!("cargo:rerun-if-changed=proto");
+    tonic_prost_build::configure().bytes(".").compile_fds(files)?;
+    Ok(())
+}

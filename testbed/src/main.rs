@@ -1,0 +1,2 @@
+//! Real Kubernetes clusters on one machine.
+fn main() {}
