@@ -6,6 +6,7 @@
 pub mod fact;
 pub mod id;
 pub mod job;
+pub mod link;
 pub mod name;
 pub mod quantity;
 pub mod resources;
