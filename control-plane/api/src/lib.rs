@@ -3,11 +3,14 @@
 //! Invariant: CLI, console and server share these types; nothing here judges. Times are RFC 3339 UTC, names are
 //! `snake_case`, lists come in a [`Page`] that says its age and whether it is partial.
 
+pub mod about;
 pub mod cluster;
 pub mod error;
 pub mod incident;
 pub mod job;
+pub mod log;
 pub mod queue;
+pub mod route;
 pub mod usage;
 
 use serde::{Deserialize, Serialize};

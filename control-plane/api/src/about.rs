@@ -1,0 +1,21 @@
+//! What answers, and as whom it sees the caller.
+
+use serde::{Deserialize, Serialize};
+use squadron_core::time::Timestamp;
+use utoipa::ToSchema;
+
+/// `GET /api/v1/version`; needs no credentials.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct About {
+    pub version: String,
+    /// The control plane's clock, so that a client can see how far its own is off.
+    #[schema(value_type = String, format = DateTime)]
+    pub now: Timestamp,
+}
+
+/// `GET /api/v1/me`: the caller as the server knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Me {
+    pub subject: String,
+    pub role: String,
+}

@@ -1,0 +1,49 @@
+//! Paths of the HTTP API: one place that the server mounts and the command line asks.
+//!
+//! Invariant: every path here begins with [`BASE`]. `{job}`, `{cluster}` and `{queue}` take a name or an id; a name that
+//! several jobs carry means the newest.
+
+/// Everything but health and the console lives below this.
+pub const BASE: &str = "/api/v1";
+
+/// `GET`, no credentials: [`crate::about::About`].
+pub const VERSION: &str = "/api/v1/version";
+/// `GET`: [`crate::about::Me`].
+pub const ME: &str = "/api/v1/me";
+/// `GET` with `since`: server-sent [`crate::Change`]s.
+pub const EVENTS: &str = "/api/v1/events";
+
+/// `POST` a [`crate::job::SubmitRequest`]; `GET` a page of [`crate::job::Job`].
+pub const JOBS: &str = "/api/v1/jobs";
+/// `GET`: [`crate::job::JobDetail`].
+pub const JOB: &str = "/api/v1/jobs/{job}";
+/// `GET`: [`crate::job::Why`].
+pub const JOB_WHY: &str = "/api/v1/jobs/{job}/why";
+/// `POST` a [`crate::job::CancelRequest`]; answers [`crate::job::Job`].
+pub const JOB_CANCEL: &str = "/api/v1/jobs/{job}/cancel";
+/// `GET` with a [`crate::log::LogQuery`]: the driver's bytes as they are, `application/octet-stream`, with the headers
+/// of [`crate::log`].
+pub const JOB_LOGS: &str = "/api/v1/jobs/{job}/logs";
+
+/// `POST` a [`crate::cluster::AddClusterRequest`], answers [`crate::cluster::AddClusterReply`]; `GET` a page of
+/// [`crate::cluster::Cluster`].
+pub const CLUSTERS: &str = "/api/v1/clusters";
+/// `GET`: [`crate::cluster::Cluster`].
+pub const CLUSTER: &str = "/api/v1/clusters/{cluster}";
+/// `POST` without body; answers [`crate::cluster::Cluster`].
+pub const CLUSTER_ACCEPT: &str = "/api/v1/clusters/{cluster}/accept";
+/// `POST` without body; answers [`crate::cluster::Cluster`].
+pub const CLUSTER_REVOKE: &str = "/api/v1/clusters/{cluster}/revoke";
+
+/// `POST` a [`crate::queue::AddQueueRequest`], answers [`crate::queue::Queue`]; `GET` a page of it.
+pub const QUEUES: &str = "/api/v1/queues";
+
+/// `GET` with `state`: a page of [`crate::incident::Incident`].
+pub const INCIDENTS: &str = "/api/v1/incidents";
+/// `GET`: [`crate::incident::Incident`].
+pub const INCIDENT: &str = "/api/v1/incidents/{incident}";
+
+/// `GET` with a [`crate::usage::UsageQuery`]: [`crate::usage::Usage`].
+pub const USAGE: &str = "/api/v1/usage";
+/// `PUT` the sheet's YAML, with `dry_run=true` to check only, answers [`crate::usage::PriceSheetReply`]; `GET` the sheet in force as YAML.
+pub const PRICE_SHEETS: &str = "/api/v1/price-sheets";
