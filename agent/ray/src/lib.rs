@@ -1,1 +1,21 @@
 //! The ray.io/v1 types and the pure reconcilers.
+//!
+//! Owns what RayClusters and RayJobs mean. Invariant: nothing here does I/O, reads a clock or draws a random number.
+//! [`cluster::plan`] and [`job::plan`] turn a view of the API server and of Ray into a plan; the shell runs it, hands
+//! back what failed, and asks again. Names, labels, conditions and reasons are those of ray.io/v1.
+
+pub mod cluster;
+pub mod crd;
+pub mod failures;
+pub mod job;
+pub mod manifest;
+pub mod names;
+mod object;
+pub mod options;
+pub mod plan;
+mod requests;
+pub mod view;
+
+pub use failures::Failures;
+pub use options::Options;
+pub use requests::pod_requests;

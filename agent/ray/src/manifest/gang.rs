@@ -1,0 +1,45 @@
+//! Gang: the pods of a RayJob that must run together, with what each asks for.
+
+use serde_json::{Value, json};
+
+use super::GangMember;
+use crate::{object, requests::pod_requests};
+
+/// Head, submitter (in K8sJobMode) and the workers that the RayCluster starts with.
+pub(super) fn of(manifest: &Value) -> Vec<GangMember> {
+    let spec = object::at(manifest, &["spec"]);
+    let cluster = object::at(spec, &["rayClusterSpec"]);
+    let mut gang = Vec::new();
+    if cluster.is_object() {
+        let head = object::at(cluster, &["headGroupSpec", "template"]);
+        gang.push(GangMember { role: "head".to_owned(), count: 1, requests: pod_requests(head) });
+    }
+    if matches!(object::text(spec, &["submissionMode"]), "" | "K8sJobMode") {
+        gang.push(submitter(spec));
+    }
+    let autoscaling = object::at(cluster, &["enableInTreeAutoscaling"]) == true;
+    let workers =
+        object::list(cluster, &["workerGroupSpecs"]).iter().map(|group| workers(group, autoscaling));
+    gang.extend(workers.filter(|member| member.count > 0));
+    gang
+}
+
+fn submitter(spec: &Value) -> GangMember {
+    let template = object::at(spec, &["submitterPodTemplate"]);
+    let default =
+        json!({"spec": {"containers": [{"resources": {"requests": {"cpu": "500m", "memory": "200Mi"}}}]}});
+    let requests = pod_requests(if template.is_object() { template } else { &default });
+    GangMember { role: "submitter".to_owned(), count: 1, requests }
+}
+
+fn workers(group: &Value, autoscaling: bool) -> GangMember {
+    let number = |field: &str, default: i64| object::at(group, &[field]).as_i64().unwrap_or(default);
+    let (least, most) = (number("minReplicas", 0), number("maxReplicas", i64::from(i32::MAX)));
+    let wanted = if autoscaling { least } else { number("replicas", 0).max(least) };
+    let pods = wanted.min(most).max(0).saturating_mul(number("numOfHosts", 1).max(1));
+    GangMember {
+        role: object::text(group, &["groupName"]).to_owned(),
+        count: u32::try_from(pods).unwrap_or(u32::MAX),
+        requests: pod_requests(object::at(group, &["template"])),
+    }
+}
