@@ -1,0 +1,76 @@
+//! Node: capacity, readiness and the GPU model, from a Node object.
+
+use k8s_openapi::api::core::v1::Node;
+use squadron_core::fact::NodeFact;
+
+use super::{at, bounded_or_empty, requests::amounts};
+
+/// Labels that name the GPU model, most telling first.
+const GPU_MODEL_LABELS: [&str; 4] = [
+    "nvidia.com/gpu.product",
+    "cloud.google.com/gke-accelerator",
+    "amd.com/gpu.product-name",
+    "gpu.intel.com/product",
+];
+
+/// The fact of a node as the API server has it.
+pub fn node_fact(node: &Node) -> NodeFact {
+    let meta = &node.metadata;
+    let label = |name: &str| meta.labels.as_ref().and_then(|labels| labels.get(name));
+    let status = node.status.clone().unwrap_or_default();
+    NodeFact {
+        name: meta.name.clone().unwrap_or_default(),
+        uid: meta.uid.clone().unwrap_or_default(),
+        ready: is_ready(node),
+        unschedulable: node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false),
+        capacity: status.capacity.as_ref().map(amounts).unwrap_or_default(),
+        allocatable: status.allocatable.as_ref().map(amounts).unwrap_or_default(),
+        gpu_model: bounded_or_empty(GPU_MODEL_LABELS.iter().find_map(|name| label(name))),
+        instance_type: bounded_or_empty(label("node.kubernetes.io/instance-type")),
+        created_at: at(meta.creation_timestamp.as_ref()),
+        gone: false,
+    }
+}
+
+fn is_ready(node: &Node) -> bool {
+    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
+    conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn heartbeat_times_do_not_change_the_fact() {
+        let node = |beat: &str| -> Node {
+            serde_json::from_value(json!({
+                "metadata": {"name": "n1", "uid": "u1", "resourceVersion": beat,
+                    "labels": {"nvidia.com/gpu.product": "H100"}},
+                "status": {
+                    "capacity": {"cpu": "8", "memory": "16Gi", "nvidia.com/gpu": "4"},
+                    "allocatable": {"cpu": "7500m", "memory": "15Gi", "nvidia.com/gpu": "4"},
+                    "conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": beat}]},
+            }))
+            .unwrap()
+        };
+        let fact = node_fact(&node("2026-11-29T10:00:00Z"));
+        assert_eq!(fact, node_fact(&node("2026-11-29T10:05:00Z")));
+        assert!(fact.ready && !fact.unschedulable);
+        assert_eq!((fact.capacity.cpu_milli, fact.allocatable.cpu_milli, fact.capacity.gpus), (8_000, 7_500, 4));
+        assert_eq!(fact.gpu_model, "H100");
+    }
+
+    #[test]
+    fn unknown_condition_is_not_ready() {
+        let node: Node = serde_json::from_value(json!({
+            "metadata": {"name": "n1"}, "spec": {"unschedulable": true},
+            "status": {"conditions": [{"type": "Ready", "status": "Unknown"}]},
+        }))
+        .unwrap();
+        let fact = node_fact(&node);
+        assert!(!fact.ready && fact.unschedulable);
+    }
+}

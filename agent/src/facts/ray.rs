@@ -1,0 +1,96 @@
+//! Ray: status of RayClusters and RayJobs, read loosely from their JSON.
+//!
+//! Owns the reading of `ray.io/v1` status for facts. It takes the dynamic object, not the typed one, so that an object
+//! whose spec our types refuse still tells what its status says.
+
+use kube::core::DynamicObject;
+use serde_json::Value;
+use squadron_core::{
+    fact::{RayClusterFact, RayJobFact},
+    time::Timestamp,
+};
+
+use super::{attempt_of, bounded};
+
+/// The fact of a RayCluster as the API server has it.
+pub fn ray_cluster_fact(object: &DynamicObject) -> RayClusterFact {
+    let status = &object.data["status"];
+    RayClusterFact {
+        namespace: object.metadata.namespace.clone().unwrap_or_default(),
+        name: object.metadata.name.clone().unwrap_or_default(),
+        uid: object.metadata.uid.clone().unwrap_or_default(),
+        state: text(&status["state"]),
+        reason: text(&status["reason"]),
+        desired_workers: count(&status["desiredWorkerReplicas"]),
+        ready_workers: count(&status["readyWorkerReplicas"]),
+        head_pod: text(&status["head"]["podName"]),
+        attempt: attempt_of(object.metadata.labels.as_ref()),
+        gone: false,
+        gone_why: String::new(),
+    }
+}
+
+/// The fact of a RayJob as the API server has it.
+pub fn ray_job_fact(object: &DynamicObject) -> RayJobFact {
+    let status = &object.data["status"];
+    RayJobFact {
+        namespace: object.metadata.namespace.clone().unwrap_or_default(),
+        name: object.metadata.name.clone().unwrap_or_default(),
+        uid: object.metadata.uid.clone().unwrap_or_default(),
+        attempt: attempt_of(object.metadata.labels.as_ref()),
+        deployment_status: text(&status["jobDeploymentStatus"]),
+        job_status: text(&status["jobStatus"]),
+        reason: text(&status["reason"]),
+        message: text(&status["message"]),
+        ray_cluster: text(&status["rayClusterName"]),
+        submission_id: text(&status["jobId"]),
+        started_at: time(&status["startTime"]),
+        ended_at: time(&status["endTime"]),
+        gone: false,
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map(bounded).unwrap_or_default()
+}
+
+fn count(value: &Value) -> i32 {
+    value.as_i64().and_then(|number| i32::try_from(number).ok()).unwrap_or(0)
+}
+
+fn time(value: &Value) -> Option<Timestamp> {
+    value.as_str().and_then(|text| text.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn ray_job_status_comes_through_and_nonsense_reads_as_absent() {
+        let object: DynamicObject = serde_json::from_value(json!({
+            "apiVersion": "ray.io/v1", "kind": "RayJob",
+            "metadata": {"name": "train", "namespace": "ns", "uid": "u"},
+            "spec": {"entrypoint": 7},
+            "status": {"jobDeploymentStatus": "Running", "jobStatus": "RUNNING", "jobId": "train-abc",
+                "startTime": "2026-11-29T10:00:00Z", "endTime": "yesterday", "message": 5},
+        }))
+        .unwrap();
+        let fact = ray_job_fact(&object);
+        assert_eq!((fact.deployment_status.as_str(), fact.job_status.as_str()), ("Running", "RUNNING"));
+        assert_eq!(fact.started_at, Some("2026-11-29T10:00:00Z".parse().unwrap()));
+        assert_eq!((fact.ended_at, fact.message.as_str(), fact.attempt), (None, "", None));
+    }
+
+    #[test]
+    fn ray_cluster_without_status_is_empty() {
+        let object: DynamicObject = serde_json::from_value(json!({
+            "metadata": {"name": "c", "namespace": "ns", "uid": "u"}, "spec": {},
+        }))
+        .unwrap();
+        let fact = ray_cluster_fact(&object);
+        assert_eq!((fact.state.as_str(), fact.desired_workers), ("", 0));
+    }
+}
