@@ -1,7 +1,12 @@
 //! The runs behind `make`: house rules, generated files, the whole check, the demo.
 
-mod command;
+mod build;
+mod ci;
+mod counts;
+mod generate;
 mod repo;
+mod setup;
+mod steps;
 mod tidy;
 
 use anyhow::Result;
@@ -16,12 +21,30 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Install missing Debian packages and look for the toolchains.
+    Setup,
     /// Check the house rules.
     Tidy,
+    /// Write the generated files anew.
+    Generate {
+        /// Only say which differ, and fail if one does.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Check everything, from formatting to a browser on a control plane with two clusters.
+    Ci {
+        /// Leave out what needs clusters.
+        #[arg(long)]
+        quick: bool,
+    },
 }
 
 fn main() -> Result<()> {
     match Args::parse().task {
+        Task::Setup => setup::run(),
         Task::Tidy => tidy::run(),
+        Task::Generate { check: true } => generate::check(),
+        Task::Generate { check: false } => generate::write(),
+        Task::Ci { quick } => ci::run(quick),
     }
 }

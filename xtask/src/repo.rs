@@ -1,23 +1,14 @@
-//! The checkout: where it is and which files belong to it.
-
-use std::path::{Path, PathBuf};
+//! The checkout: which files belong to it.
 
 use anyhow::{Context, Result};
 
-use crate::command;
-
-/// The top folder of the checkout.
-pub fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here).to_path_buf()
-}
+use squadron_e2e::command::{self, root};
 
 /// Every file that is tracked, or would be by `git add .`, relative to the top folder and sorted.
 pub fn files() -> Result<Vec<String>> {
-    let listed = command::output(
-        command::new("git").args(["ls-files", "--cached", "--others", "--exclude-standard"]).current_dir(root()),
-    )
-    .context("listing the files of the checkout")?;
+    let mut list = command::new("git");
+    list.args(["ls-files", "--cached", "--others", "--exclude-standard"]);
+    let listed = command::output(&mut list).context("listing the files of the checkout")?;
     let mut files: Vec<String> =
         listed.lines().filter(|path| root().join(path).is_file()).map(str::to_owned).collect();
     files.sort();

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::command;
+use squadron_e2e::command;
 
 /// Each crate with all that it may depend on; a crate that is not listed here may not exist.
 const ALLOWED: &[(&str, &[&str])] = &[

@@ -1,0 +1,52 @@
+//! The whole check, ordered so that the cheapest failure comes first. `make test` and CI run exactly this.
+
+use anyhow::Result;
+use squadron_e2e::command;
+
+use crate::{build, generate, setup, steps::Steps, tidy};
+
+fn cargo(args: &str) -> std::process::Command {
+    let mut cargo = command::new("cargo");
+    cargo.args(args.split(' '));
+    cargo
+}
+
+/// Runs every step; `quick` leaves out those that need clusters.
+pub fn run(quick: bool) -> Result<()> {
+    let mut steps = Steps::default();
+    steps.step("what the machine must have", setup::run);
+    steps.step("format", || command::run(&mut cargo("fmt --all --check")));
+    steps.step("house rules", tidy::run);
+    console(&mut steps);
+    rust(&mut steps);
+    steps.step("generated files", generate::check);
+    if !quick {
+        clusters(&mut steps);
+    }
+    steps.finish()
+}
+
+fn console(steps: &mut Steps) {
+    steps.step("console: packages", build::web_packages);
+    steps.step("console: lint", || command::run(&mut build::npm(&["run", "lint"])));
+    steps.tests("console: unit tests", &mut build::npm(&["run", "test"]));
+    steps.step("console: types and build", build::web);
+}
+
+fn rust(steps: &mut Steps) {
+    steps.step("clippy", || command::run(&mut cargo("clippy --locked --workspace --all-targets -- -D warnings")));
+    steps.tests("unit and store tests", &mut cargo("test --locked --no-fail-fast"));
+    steps.step("dependency policy", dependency_policy);
+}
+
+fn dependency_policy() -> Result<()> {
+    if !command::exists("cargo-deny") {
+        println!("cargo-deny is not installed; the policy in deny.toml was not checked");
+        return Ok(());
+    }
+    command::run(&mut cargo("deny check bans licenses sources"))
+}
+
+fn clusters(steps: &mut Steps) {
+    steps.step("programs", build::programs);
+}
