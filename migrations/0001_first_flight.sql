@@ -59,6 +59,8 @@ create table cluster (
     spool_bytes         bigint not null default 0,
     -- grows with every change of the attempts that the cluster should hold
     desired_generation  bigint not null default 0,
+    -- newest desired state that the agent says it applied, from its heartbeat
+    applied_generation  bigint not null default 0,
     alarm               text not null default '',
     version             bigint not null default 0
 );
@@ -201,7 +203,12 @@ create table job (
     cancel_requested_at timestamptz,
     -- as the dispatcher wrote them when it last looked
     blockers    jsonb not null default '[]',
+    queue_position integer,
+    queue_length integer,
     decided_at  timestamptz,
+    -- the person's words, when they cancelled it
+    cancel_reason text not null default '',
+    cancelled_by text not null default '',
     version     bigint not null default 1
 );
 create index job_queued on job (queue, submitted_at, id) where state = 'queued';
@@ -231,6 +238,10 @@ create table attempt (
     ended_at    timestamptz,
     -- whether the cluster should hold the RayJob; false some time after the end, or on cancel
     desired     boolean not null default true,
+    -- the cluster's generation from which on the attempt is not desired any more
+    released_generation bigint,
+    -- the agent said that the RayJob exists
+    created_at  timestamptz,
     removed_at  timestamptz,
     primary key (job_id, number)
 );
