@@ -14,6 +14,8 @@ mod object;
 pub mod options;
 pub mod plan;
 mod requests;
+mod schema;
+pub mod types;
 pub mod view;
 
 pub use failures::Failures;
