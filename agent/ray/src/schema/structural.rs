@@ -80,6 +80,9 @@ fn unwrap_optional(fields: &mut Map<String, Value>) {
         let kept = types.iter().find(|one| *one != "null").cloned();
         fields.extend(kept.map(|kept| ("type".to_owned(), kept)));
     }
+    if let Some(Value::Array(words)) = fields.get_mut("enum") {
+        words.retain(|word| !word.is_null());
+    }
     let is_null = |variant: &Value| variant.get("type").is_some_and(|kind| kind == "null");
     let Some(Value::Array(variants)) = fields.get("anyOf") else { return };
     if variants.iter().any(is_null)
@@ -92,9 +95,6 @@ fn unwrap_optional(fields: &mut Map<String, Value>) {
         for noise in ["title", "description", "default"] {
             fields.remove(noise);
         }
-    }
-    if let Some(Value::Array(words)) = fields.get_mut("enum") {
-        words.retain(|word| !word.is_null());
     }
 }
 
