@@ -198,11 +198,8 @@ fn denied(actor: &Actor, action: Action, whose: &str) -> Denied {
 
 /// The roles that may do the action to anything, as people read it.
 fn enough(action: Action) -> String {
-    let words: Vec<&str> = Role::ALL
-        .into_iter()
-        .filter(|role| reach(*role, action) == Reach::All)
-        .map(Role::word)
-        .collect();
+    let words: Vec<&str> =
+        Role::ALL.into_iter().filter(|role| reach(*role, action) == Reach::All).map(Role::word).collect();
     words.join(" or ")
 }
 

@@ -3,6 +3,7 @@
 //! Owns every judgement about clusters, jobs, attempts, incidents and money. Invariant: nothing here does I/O,
 //! reads a clock or draws a random number; same input, same output. Bad items come back as values with a reason.
 
+pub mod attempt;
 pub mod authz;
 pub mod fact;
 pub mod id;
@@ -11,4 +12,5 @@ pub mod link;
 pub mod name;
 pub mod quantity;
 pub mod resources;
+pub mod sentence;
 pub mod time;

@@ -1,0 +1,290 @@
+//! A job's life told in events, and properties over random lives.
+
+#![allow(clippy::unwrap_used)]
+
+use proptest::{collection::vec, prelude::*};
+
+use super::*;
+use crate::fact::{AttemptFact, AttemptStep, ContainerFact, RayClusterFact, RayJobFact};
+
+const EAST: &str = "01938f2e-0000-7000-8000-00000000ea57";
+const WEST: &str = "01938f2e-0000-7000-8000-000000003e57";
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_millis(1_796_000_000_000 + second * 1_000)
+}
+
+fn job() -> Job {
+    Job {
+        id: "01938f2e-7a3c-7d31-9d4e-00c0ffee1234".parse().unwrap(),
+        name: "train".into(),
+        namespace: "default".into(),
+        state: JobState::Queued,
+        reason: String::new(),
+        sentence: "queued".into(),
+        started_at: None,
+        ended_at: None,
+        cancel_requested_at: None,
+        cancelled_by: String::new(),
+        cancel_reason: String::new(),
+        attempt: None,
+    }
+}
+
+fn id(number: u32) -> AttemptId {
+    AttemptId { job: job().id, number }
+}
+
+/// An event that can be kept and replayed.
+#[derive(Clone, Debug)]
+enum Told {
+    Assigned,
+    Cancel,
+    NeverCreated,
+    RetentionOver,
+    Fact { cluster: &'static str, fact: Fact, pods: Vec<PodFact> },
+}
+
+fn tell(job: &Job, told: &Told, now: Timestamp) -> Result<Step, Refused> {
+    let east: ClusterId = EAST.parse().unwrap();
+    let event = match told {
+        Told::Assigned => Event::Assigned { cluster: east, cluster_name: "east", because: "it has room" },
+        Told::Cancel => Event::CancelRequested { by: "ann", why: "wrong data" },
+        Told::NeverCreated => Event::NeverCreated,
+        Told::RetentionOver => Event::RetentionOver,
+        Told::Fact { cluster, fact, pods } => Event::Fact { from: cluster.parse().unwrap(), fact, pods },
+    };
+    advance(job, event, now)
+}
+
+fn live(mut job: Job, tellings: &[Told]) -> Job {
+    for (second, told) in (1..).zip(tellings) {
+        if let Ok(step) = tell(&job, told, at(second)) {
+            job = step.job;
+        }
+    }
+    job
+}
+
+fn east(fact: Fact) -> Told {
+    Told::Fact { cluster: EAST, fact, pods: Vec::new() }
+}
+
+fn step(step: AttemptStep) -> Told {
+    east(Fact::Attempt(AttemptFact { attempt: id(1), step, message: "namespace not allowed".into() }))
+}
+
+fn ray_job(deployment: &str, status: &str) -> Told {
+    ray_job_with(deployment, status, Vec::new())
+}
+
+fn ray_job_with(deployment: &str, status: &str, pods: Vec<PodFact>) -> Told {
+    let fact = RayJobFact {
+        attempt: Some(id(1)),
+        deployment_status: deployment.into(),
+        job_status: status.into(),
+        reason: if deployment == "Failed" { "AppFailed".into() } else { String::new() },
+        started_at: Some(at(0)),
+        ..RayJobFact::default()
+    };
+    Told::Fact { cluster: EAST, fact: Fact::RayJob(fact), pods }
+}
+
+fn ray_cluster_gone() -> Told {
+    east(Fact::RayCluster(RayClusterFact {
+        attempt: Some(id(1)),
+        name: "train-x".into(),
+        gone: true,
+        ..RayClusterFact::default()
+    }))
+}
+
+fn pod(pods: Vec<PodFact>) -> Told {
+    let fact = Fact::Pod(Box::new(PodFact { attempt: Some(id(1)), ..PodFact::default() }));
+    Told::Fact { cluster: EAST, fact, pods }
+}
+
+fn oom_worker() -> PodFact {
+    PodFact {
+        name: "w-0".into(),
+        role: "worker".into(),
+        containers: vec![ContainerFact { reason: "OOMKilled".into(), ..ContainerFact::default() }],
+        ..PodFact::default()
+    }
+}
+
+#[test]
+fn a_plain_life_ends_in_success_and_is_let_go_after_its_retention() {
+    let begun = live(job(), &[Told::Assigned, step(AttemptStep::Created), ray_job("Running", "RUNNING")]);
+    assert_eq!((begun.state, begun.sentence.as_str()), (JobState::Running, "running on east"));
+    let ended = live(begun, &[ray_job("Complete", "SUCCEEDED")]);
+    assert_eq!(ended.state, JobState::Succeeded);
+    assert!(ended.sentence.starts_with("succeeded on east after"), "{}", ended.sentence);
+    let let_go = tell(&ended, &Told::RetentionOver, at(900)).unwrap();
+    assert_eq!(let_go.desired_changed, Some(EAST.parse().unwrap()));
+    assert_eq!(let_go.job.ended_at, ended.ended_at);
+}
+
+#[test]
+fn a_cancelled_job_waits_for_the_agent_s_word() {
+    let begun = live(job(), &[Told::Assigned, step(AttemptStep::Created), Told::Cancel]);
+    assert_eq!(begun.state, JobState::Stopping);
+    assert!(tell(&begun, &Told::NeverCreated, at(9)).is_err());
+    let gone = live(begun, &[ray_job("Complete", "STOPPED"), step(AttemptStep::Removed)]);
+    assert_eq!(
+        (gone.state, gone.sentence.as_str()),
+        (JobState::Cancelled, "cancelled by ann (wrong data) and gone from east")
+    );
+}
+
+#[test]
+fn an_attempt_cancelled_before_the_agent_made_it_ends_without_a_removal() {
+    let ended = live(job(), &[Told::Assigned, Told::Cancel, Told::NeverCreated]);
+    assert_eq!(ended.state, JobState::Cancelled);
+    assert!(ended.attempt.unwrap().removed_at.is_some());
+}
+
+#[test]
+fn a_job_cancelled_in_the_queue_ends_at_once() {
+    let ended = live(job(), &[Told::Cancel, Told::Assigned]);
+    assert_eq!((ended.state, ended.attempt), (JobState::Cancelled, None));
+}
+
+#[test]
+fn a_ray_job_deleted_by_a_person_fails_the_job_with_a_next_step() {
+    for told in [step(AttemptStep::Removed), {
+        let Told::Fact { fact: Fact::RayJob(mut fact), .. } = ray_job("Running", "RUNNING") else {
+            unreachable!()
+        };
+        fact.gone = true;
+        east(Fact::RayJob(fact))
+    }] {
+        let ended = live(job(), &[Told::Assigned, ray_job("Running", "RUNNING"), told]);
+        assert_eq!((ended.state, ended.reason.as_str()), (JobState::Failed, "REMOVED"));
+        assert_eq!(
+            ended.sentence,
+            "failed: RayJob default/train-ffee1234-1 was deleted in east by someone else while the job was running; \
+             submit it again"
+        );
+        assert!(!ended.attempt.unwrap().desired);
+    }
+}
+
+#[test]
+fn a_deleted_ray_cluster_is_named_and_remembered_as_the_cause() {
+    let running = live(job(), &[Told::Assigned, ray_job("Running", "RUNNING"), ray_cluster_gone()]);
+    assert_eq!((running.state, running.reason.as_str()), (JobState::Running, "CLUSTER_DELETED"));
+    let told_more = live(running, &[pod(vec![]), ray_job("Running", "RUNNING")]);
+    assert!(told_more.sentence.contains("RayCluster train-x was deleted"), "{}", told_more.sentence);
+    let failed = live(told_more, &[ray_job("Failed", "FAILED")]);
+    assert_eq!((failed.state, failed.reason.as_str()), (JobState::Failed, "CLUSTER_DELETED"));
+    assert!(failed.sentence.contains("its RayCluster was deleted while it ran, then the driver failed"));
+}
+
+#[test]
+fn a_retry_that_runs_again_says_so_no_longer() {
+    let retrying =
+        live(job(), &[Told::Assigned, ray_job("Running", "RUNNING"), ray_job("Retrying", "FAILED")]);
+    assert_eq!((retrying.state, retrying.reason.as_str()), (JobState::Starting, "RETRYING"));
+    let gone = live(retrying, &[ray_cluster_gone(), ray_job("Running", "RUNNING")]);
+    assert_eq!(
+        (gone.state, gone.reason.as_str(), gone.sentence.as_str()),
+        (JobState::Running, "", "running on east")
+    );
+}
+
+#[test]
+fn memory_is_named_as_the_cause_of_a_failure_that_followed_it() {
+    let ended = live(job(), &[Told::Assigned, ray_job_with("Failed", "FAILED", vec![oom_worker()])]);
+    assert_eq!(ended.reason, "OOM_KILLED");
+    assert!(ended.sentence.contains("worker pod w-0 was killed for memory"), "{}", ended.sentence);
+}
+
+#[test]
+fn a_refusal_by_the_cluster_says_why() {
+    let ended = live(job(), &[Told::Assigned, step(AttemptStep::Refused)]);
+    assert_eq!((ended.state, ended.reason.as_str()), (JobState::Failed, "REFUSED"));
+    assert!(ended.sentence.contains("namespace not allowed"), "{}", ended.sentence);
+}
+
+#[test]
+fn a_word_from_another_cluster_or_attempt_is_refused() {
+    let begun = live(job(), &[Told::Assigned]);
+    let Told::Fact { fact, .. } = ray_job("Complete", "SUCCEEDED") else { unreachable!() };
+    let foreign = Told::Fact { cluster: WEST, fact: fact.clone(), pods: vec![] };
+    assert_eq!(tell(&begun, &foreign, at(5)), Err(Refused::OtherCluster));
+    let Fact::RayJob(mut older) = fact else { unreachable!() };
+    older.attempt = Some(id(7));
+    assert_eq!(tell(&begun, &east(Fact::RayJob(older)), at(5)), Err(Refused::OtherAttempt(id(7))));
+}
+
+fn any_pods() -> impl Strategy<Value = Vec<PodFact>> {
+    let healthy = PodFact { name: "h".into(), role: "head".into(), ready: true, ..PodFact::default() };
+    prop_oneof![Just(vec![]), Just(vec![healthy]), Just(vec![oom_worker()])]
+}
+
+fn any_ray_job() -> impl Strategy<Value = Told> {
+    let words =
+        ["", "Initializing", "Running", "Complete", "Failed", "ValidationFailed", "Retrying", "Suspended"];
+    let statuses = ["", "PENDING", "RUNNING", "STOPPED", "SUCCEEDED", "FAILED"];
+    (prop::sample::select(words.to_vec()), prop::sample::select(statuses.to_vec()), any_pods())
+        .prop_map(|(deployment, status, pods)| ray_job_with(deployment, status, pods))
+}
+
+fn any_telling() -> impl Strategy<Value = Told> {
+    prop_oneof![
+        2 => Just(Told::Assigned),
+        1 => Just(Told::Cancel),
+        1 => Just(Told::NeverCreated),
+        1 => Just(Told::RetentionOver),
+        2 => Just(step(AttemptStep::Created)),
+        1 => Just(step(AttemptStep::Removed)),
+        1 => Just(step(AttemptStep::Refused)),
+        1 => Just(ray_cluster_gone()),
+        6 => any_ray_job(),
+        3 => any_pods().prop_map(pod),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn every_life_keeps_the_rules_and_ends_once(tellings in vec(any_telling(), 1..30)) {
+        let mut now = job();
+        let mut end: Option<Job> = None;
+        for (second, told) in (1..).zip(&tellings) {
+            if let Ok(step) = tell(&now, told, at(second)) {
+                now = step.job;
+            }
+            prop_assert_eq!(rules::broken(&now), Vec::<&str>::new(), "after {:?}", told);
+            if let Some(ended) = &end {
+                prop_assert_eq!((now.state, &now.sentence, now.ended_at), (ended.state, &ended.sentence, ended.ended_at));
+            } else if now.state.is_terminal() {
+                end = Some(now.clone());
+            }
+        }
+    }
+
+    #[test]
+    fn an_event_told_twice_is_told_once(tellings in vec(any_telling(), 1..20)) {
+        let mut now = job();
+        for (second, told) in (1..).zip(&tellings) {
+            if let Ok(step) = tell(&now, told, at(second)) {
+                let again = tell(&step.job, told, at(second));
+                prop_assert!(again.is_err() || again.as_ref().unwrap().job == step.job, "{:?}", again);
+                now = step.job;
+            }
+        }
+    }
+
+    #[test]
+    fn the_desired_set_changes_exactly_when_the_step_says_so(tellings in vec(any_telling(), 1..20)) {
+        let mut now = job();
+        for (second, told) in (1..).zip(&tellings) {
+            if let Ok(step) = tell(&now, told, at(second)) {
+                let held = |job: &Job| job.attempt.as_ref().is_some_and(|attempt| attempt.desired);
+                prop_assert_eq!(held(&now) != held(&step.job), step.desired_changed.is_some());
+                now = step.job;
+            }
+        }
+    }
+}
