@@ -1,1 +1,84 @@
 //! Every SQL statement of Squadron, one file per noun.
+//!
+//! Owns the connection pool, the schema (migrations are embedded) and the retry of transactions. Invariant: nothing
+//! outside this crate writes SQL, and every write of more than one row goes through [`Store::txn`], whose body may run
+//! again and so must not act on anything but its connection. Fails with [`StoreError`]; a database that cannot be
+//! reached is [`StoreError::Unavailable`], which callers answer with "try again", and the pool reconnects by itself.
+
+pub mod error;
+pub mod server;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod time;
+mod txn;
+
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+
+pub use sqlx::{PgConnection, PgPool};
+
+pub use crate::{
+    error::{Result, StoreError},
+    time::{at, at_opt, stamp, stamp_opt},
+    txn::Body,
+};
+
+static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../../migrations");
+
+/// Connections that one control plane holds at most.
+const POOL_SIZE: u32 = 12;
+/// How long a request waits for a free connection before it is told to come again.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The database. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Store {
+    pool: PgPool,
+}
+
+impl Store {
+    /// A store over a lazily connected pool: no connection is made before the first statement.
+    pub fn new(options: PgConnectOptions) -> Store {
+        let options = options.options([
+            ("statement_timeout", "15s"),
+            ("lock_timeout", "5s"),
+            ("idle_in_transaction_session_timeout", "10s"),
+            ("timezone", "UTC"),
+        ]);
+        let pool = PgPoolOptions::new()
+            .max_connections(POOL_SIZE)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .connect_lazy_with(options);
+        Store { pool }
+    }
+
+    /// The pool, for single statements of this crate and for closing it.
+    pub fn pool(&self) -> &PgPool {
+        &self.pool
+    }
+
+    /// Brings the schema to the newest version. Replicas that start together are told apart by the primary key of the
+    /// migration table: the loser's transaction fails, and its second look finds the work done.
+    pub async fn migrate(&self) -> Result<()> {
+        let first = self.migrate_once().await;
+        match first {
+            Ok(()) => Ok(()),
+            Err(_) => self.migrate_once().await,
+        }
+    }
+
+    async fn migrate_once(&self) -> Result<()> {
+        let mut connection = self.pool.acquire().await?;
+        let mut migrator = sqlx::migrate::Migrator { ..sqlx::migrate::Migrator::DEFAULT };
+        migrator.migrations = MIGRATIONS.migrations.clone();
+        migrator.set_locking(false);
+        Ok(migrator.run(&mut *connection).await?)
+    }
+
+    /// Whether the database answers now.
+    pub async fn ping(&self) -> Result<()> {
+        sqlx::query("select 1").execute(&self.pool).await?;
+        Ok(())
+    }
+}

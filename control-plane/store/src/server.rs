@@ -1,0 +1,195 @@
+//! A private Postgres from the system's binaries: where they are, who runs them, how a data folder is made, and the
+//! command that serves it on a unix socket only.
+//!
+//! Invariant: the server listens on no network address, and only its own user and root reach its socket. Postgres
+//! refuses to run as root, so root runs it as the user `postgres`. Watching and restarting is the caller's business.
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    os::unix::{fs::DirBuilderExt, process::CommandExt},
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use nix::unistd::{Gid, Uid, User, chown};
+use sqlx::postgres::PgConnectOptions;
+
+/// Why a private Postgres cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    #[error(
+        "no Postgres server binaries were found in /usr/lib/postgresql/*/bin or on PATH; install postgresql or give --database-url"
+    )]
+    NoBinaries,
+    #[error(
+        "Postgres does not run as root, and there is no user named postgres to run it as; install postgresql or give --database-url"
+    )]
+    NoUser,
+    #[error("the folder {} is closed to the user {user}, who runs Postgres; choose another data folder or give --database-url", path.display())]
+    Unreachable { path: PathBuf, user: String },
+    #[error("cannot {step} {}", path.display())]
+    Io {
+        step: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("initdb failed: {0}")]
+    Initdb(String),
+}
+
+/// The unprivileged user who runs the server; `None` in `ids` means "as ourselves".
+#[derive(Clone, Debug)]
+pub struct RunAs {
+    pub name: String,
+    ids: Option<(Uid, Gid)>,
+}
+
+impl RunAs {
+    /// The user `postgres` when we are root, else ourselves.
+    pub fn choose() -> Result<RunAs, ServerError> {
+        let uid = Uid::effective();
+        let wanted = if uid.is_root() { User::from_name("postgres") } else { User::from_uid(uid) };
+        let user = wanted.ok().flatten();
+        match user {
+            Some(user) if uid.is_root() => Ok(RunAs { name: user.name, ids: Some((user.uid, user.gid)) }),
+            Some(user) => Ok(RunAs { name: user.name, ids: None }),
+            None if uid.is_root() => Err(ServerError::NoUser),
+            None => Ok(RunAs { name: uid.to_string(), ids: None }),
+        }
+    }
+
+    /// Whether the server runs as another user than we do.
+    pub fn is_other(&self) -> bool {
+        self.ids.is_some()
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("LC_ALL", "C.UTF-8")
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .current_dir("/");
+        if let Some((uid, gid)) = self.ids {
+            command.uid(uid.as_raw()).gid(gid.as_raw());
+        }
+        command
+    }
+
+    /// A folder of this user that others cannot enter; made when it is missing.
+    fn own_folder(&self, path: &Path) -> Result<(), ServerError> {
+        let failed = |step| move |source| ServerError::Io { step, path: path.to_owned(), source };
+        match fs::DirBuilder::new().mode(0o700).create(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(failed("make the folder")(error));
+            }
+            _ => {}
+        }
+        if let Some((uid, gid)) = self.ids {
+            chown(path, Some(uid), Some(gid)).map_err(|e| failed("hand over the folder")(e.into()))?;
+        }
+        Ok(())
+    }
+
+    /// Whether this user can walk to `path`, judged by asking the system as that user.
+    fn reaches(&self, path: &Path) -> bool {
+        self.command(Path::new("/bin/sh")).arg("-c").arg("cd -- \"$0\"").arg(path).output().is_ok_and(ok)
+    }
+}
+
+fn ok(output: Output) -> bool {
+    output.status.success()
+}
+
+/// A data folder with its socket folder, and the binaries that serve it.
+#[derive(Clone, Debug)]
+pub struct Server {
+    binaries: PathBuf,
+    pub user: RunAs,
+    pub data: PathBuf,
+    pub socket: PathBuf,
+}
+
+impl Server {
+    /// Makes the folders, and the database cluster when there is none yet. `socket` must be short (under 90 bytes).
+    pub fn prepare(data: &Path, socket: &Path) -> Result<Server, ServerError> {
+        let server = Server {
+            binaries: binaries().ok_or(ServerError::NoBinaries)?,
+            user: RunAs::choose()?,
+            data: data.to_owned(),
+            socket: socket.to_owned(),
+        };
+        for folder in [data, socket] {
+            server.user.own_folder(folder)?;
+            if !server.user.reaches(folder) {
+                return Err(ServerError::Unreachable {
+                    path: folder.to_owned(),
+                    user: server.user.name.clone(),
+                });
+            }
+        }
+        if !data.join("PG_VERSION").exists() {
+            server.initdb()?;
+        }
+        Ok(server)
+    }
+
+    fn initdb(&self) -> Result<(), ServerError> {
+        let program = self.binaries.join("initdb");
+        let output = self
+            .user
+            .command(&program)
+            .args([
+                "--username=postgres",
+                "--auth=trust",
+                "--encoding=UTF8",
+                "--locale=C.UTF-8",
+                "--no-instructions",
+            ])
+            .arg("-D")
+            .arg(&self.data)
+            .output()
+            .map_err(|source| ServerError::Io { step: "run", path: program, source })?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(ServerError::Initdb(String::from_utf8_lossy(&output.stderr).trim().chars().take(400).collect()))
+    }
+
+    /// The command that serves the folder in the foreground. `settings` are further `name=value` pairs.
+    pub fn command(&self, settings: &[&str]) -> Command {
+        let mut command = self.user.command(&self.binaries.join("postgres"));
+        command.arg("-D").arg(&self.data).arg("-k").arg(&self.socket);
+        for setting in
+            ["listen_addresses=", "max_connections=64", "unix_socket_permissions=0700"].iter().chain(settings)
+        {
+            command.arg("-c").arg(setting);
+        }
+        command
+    }
+
+    /// How to connect to `database` over the socket.
+    pub fn options(&self, database: &str) -> PgConnectOptions {
+        PgConnectOptions::new_without_pgpass().socket(&self.socket).username("postgres").database(database)
+    }
+}
+
+/// The folder of the newest installed server, else one from PATH.
+fn binaries() -> Option<PathBuf> {
+    let mut found: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
+        .filter(|(_, folder)| folder.join("postgres").exists())
+        .collect();
+    found.sort();
+    found.pop().map(|(_, folder)| folder).or_else(|| on_path(&std::env::var_os("PATH")?))
+}
+
+fn on_path(path: &OsString) -> Option<PathBuf> {
+    std::env::split_paths(path)
+        .find(|folder| folder.join("postgres").exists() && folder.join("initdb").exists())
+}
