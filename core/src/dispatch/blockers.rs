@@ -1,0 +1,209 @@
+//! Blockers: why a job waits, cluster by cluster, the most actionable first.
+
+use crate::{
+    dispatch::{
+        Blocker, Cause, Cluster, Standing, Waiting, gang_total,
+        room::{NoFit, Room, closeness},
+    },
+    resources::Resources,
+    sentence::{amount, list, when},
+};
+
+/// A cluster as this pass left it.
+pub(crate) struct Looked<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) free: &'a Room,
+}
+
+/// Why `job` fits on none of the clusters that it may use. Never empty.
+pub(crate) fn explain(job: &Waiting, all: &[Looked<'_>]) -> Vec<Blocker> {
+    let accepted: Vec<&Looked<'_>> =
+        all.iter().filter(|one| one.cluster.standing != Standing::NotAccepted).collect();
+    let considered: Vec<&Looked<'_>> =
+        accepted.iter().filter(|one| job.pinned.is_none_or(|pin| pin == one.cluster.id)).copied().collect();
+    if considered.is_empty() {
+        return vec![nowhere(job, all)];
+    }
+    let with_nodes: Vec<&Looked<'_>> =
+        considered.iter().filter(|one| !one.cluster.nodes.is_empty()).copied().collect();
+    if !with_nodes.is_empty() && with_nodes.iter().all(|one| never_fits(job, one.cluster).is_some()) {
+        return vec![too_big(job, &with_nodes)];
+    }
+    let mut blockers: Vec<Blocker> = considered.iter().map(|one| of_cluster(job, one)).collect();
+    blockers.extend(pinned_elsewhere(job, &accepted));
+    blockers.sort_by(|a, b| (a.code, &a.cluster).cmp(&(b.code, &b.cluster)));
+    blockers
+}
+
+/// The pod that fits nowhere even when every known node is empty, ready or not.
+fn never_fits(job: &Waiting, cluster: &Cluster) -> Option<NoFit> {
+    everything(cluster).pack(&job.gang).err()
+}
+
+/// The cluster's nodes, empty, with those that are not usable at the moment.
+fn everything(cluster: &Cluster) -> Room {
+    let mut nodes: Vec<(String, Resources)> =
+        cluster.nodes.iter().map(|node| (node.name.clone(), node.allocatable)).collect();
+    nodes.sort_by(|a, b| a.0.cmp(&b.0));
+    Room { nodes }
+}
+
+fn nowhere(job: &Waiting, all: &[Looked<'_>]) -> Blocker {
+    let pin = job.pinned.and_then(|pin| all.iter().find(|one| one.cluster.id == pin));
+    match (job.pinned, pin) {
+        (Some(_), found) => {
+            let name = found
+                .map_or_else(|| "a cluster that does not exist".to_owned(), |one| one.cluster.name.clone());
+            Blocker {
+                code: Cause::Pinned,
+                cluster: found.map_or_else(String::new, |one| one.cluster.name.clone()),
+                sentence: format!("the job is pinned to {name}, which is not accepted"),
+                try_this: "accept that cluster, or cancel the job and submit it without --cluster".to_owned(),
+            }
+        }
+        (None, _) => Blocker {
+            code: Cause::NoCluster,
+            cluster: String::new(),
+            sentence: "no cluster is accepted yet".to_owned(),
+            try_this: "squadron cluster add NAME, install the agent, then squadron cluster accept NAME"
+                .to_owned(),
+        },
+    }
+}
+
+fn too_big(job: &Waiting, considered: &[&Looked<'_>]) -> Blocker {
+    let mut largest: Vec<(i128, &Looked<'_>, NoFit)> = considered
+        .iter()
+        .filter_map(|one| never_fits(job, one.cluster).map(|no_fit| (*one, no_fit)))
+        .map(|(one, no_fit)| (best_closeness(&everything(one.cluster), no_fit.requests), one, no_fit))
+        .collect();
+    largest.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cluster.name.cmp(&b.1.cluster.name)));
+    match largest.first() {
+        Some((_, one, no_fit)) => too_big_for(job, one.cluster, no_fit),
+        None => nowhere(job, &[]),
+    }
+}
+
+fn best_closeness(room: &Room, requests: Resources) -> i128 {
+    room.nodes.iter().map(|(_, free)| closeness(*free, requests)).max().unwrap_or(0)
+}
+
+fn too_big_for(job: &Waiting, cluster: &Cluster, no_fit: &NoFit) -> Blocker {
+    let room = everything(cluster);
+    let largest = room.roomiest_for(no_fit.requests).map(|(_, free)| *free).unwrap_or_default();
+    let scope = if job.pinned.is_some() { "the cluster it is pinned to" } else { "any cluster" };
+    let one_pod = !no_fit.requests.fits(largest);
+    let sentence = if one_pod {
+        format!(
+            "it never fits on {scope}: its {} asks for {}, and the largest node, in {}, has {}",
+            pod(&no_fit.role),
+            amount(no_fit.requests),
+            cluster.name,
+            amount(largest)
+        )
+    } else {
+        format!(
+            "it never fits on {scope}: its pods ask for {} together, and the nodes of {}, the largest, have {} in all",
+            amount(gang_total(&job.gang)),
+            cluster.name,
+            amount(room.total())
+        )
+    };
+    let try_this = if one_pod {
+        format!(
+            "ask for at most {} in the {}, or add a larger node; then cancel the job and submit it again",
+            amount(largest),
+            pod(&no_fit.role)
+        )
+    } else {
+        "ask for fewer or smaller workers, or add nodes; then cancel the job and submit it again".to_owned()
+    };
+    Blocker { code: Cause::TooBig, cluster: String::new(), sentence, try_this }
+}
+
+/// `head pod`, `submitter pod`, `pod of worker group small`.
+fn pod(role: &str) -> String {
+    match role {
+        "head" | "submitter" => format!("{role} pod"),
+        group => format!("pod of worker group {group}"),
+    }
+}
+
+fn of_cluster(job: &Waiting, one: &Looked<'_>) -> Blocker {
+    let name = &one.cluster.name;
+    let blocker = |code, sentence: String, try_this: &str| Blocker {
+        code,
+        cluster: name.clone(),
+        sentence,
+        try_this: try_this.to_owned(),
+    };
+    if let Standing::Silent { since } = one.cluster.standing {
+        let sentence =
+            format!("{name} is silent since {} and gets no new jobs until it is heard", when(since));
+        return blocker(Cause::ClusterStale, sentence, "look at the agent there: squadron cluster list");
+    }
+    if one.free.nodes.is_empty() {
+        let sentence = format!("{name} has no node that is ready and not cordoned");
+        return blocker(Cause::NoReadyNode, sentence, "make a node of that cluster ready");
+    }
+    if let Some(no_fit) = never_fits(job, one.cluster) {
+        let sentence = format!(
+            "{name} is too small for it even when empty: its {} asks for {}",
+            pod(&no_fit.role),
+            amount(no_fit.requests)
+        );
+        return blocker(Cause::ClusterFull, sentence, "");
+    }
+    blocker(Cause::ClusterFull, full_sentence(job, one), "")
+}
+
+fn full_sentence(job: &Waiting, one: &Looked<'_>) -> String {
+    let name = &one.cluster.name;
+    let asked = amount(gang_total(&job.gang));
+    let free = amount(one.free.total());
+    match one.free.pack(&job.gang) {
+        Ok(_) => format!("{name} has room again; the next pass places the job"),
+        Err(no_fit) => {
+            let lacks = lacking(no_fit.requests, one.free);
+            format!(
+                "{name} is full: the job asks for {asked}, free are {free}; no node has {lacks} left for its {}",
+                pod(&no_fit.role)
+            )
+        }
+    }
+}
+
+/// The amounts that no single node has: `2 cores`, `4 GiB and 1 GPU`; all of them when only together they do not fit.
+fn lacking(requests: Resources, free: &Room) -> String {
+    let most = |of: fn(&Resources) -> i64| free.nodes.iter().map(|(_, node)| of(node)).max().unwrap_or(0);
+    let mut parts = Vec::new();
+    if requests.cpu_milli > most(|node| node.cpu_milli) {
+        parts.push(crate::sentence::cores(requests.cpu_milli));
+    }
+    if requests.memory_bytes > most(|node| node.memory_bytes) {
+        parts.push(crate::sentence::memory(requests.memory_bytes));
+    }
+    if requests.gpus > most(|node| node.gpus) {
+        parts.push(crate::sentence::gpus(requests.gpus));
+    }
+    if parts.is_empty() { amount(requests) } else { list(&parts) }
+}
+
+/// Other clusters would take the job, were it not pinned.
+fn pinned_elsewhere(job: &Waiting, accepted: &[&Looked<'_>]) -> Option<Blocker> {
+    let pin = job.pinned?;
+    let here = accepted.iter().find(|one| one.cluster.id == pin)?;
+    let mut others: Vec<String> = accepted
+        .iter()
+        .filter(|one| one.cluster.id != pin && one.cluster.standing == Standing::Heard)
+        .filter(|one| one.free.pack(&job.gang).is_ok())
+        .map(|one| one.cluster.name.clone())
+        .collect();
+    others.sort();
+    (!others.is_empty()).then(|| Blocker {
+        code: Cause::Pinned,
+        cluster: here.cluster.name.clone(),
+        sentence: format!("the job is pinned to {}; {} would take it now", here.cluster.name, list(&others)),
+        try_this: "cancel the job and submit it without --cluster".to_owned(),
+    })
+}

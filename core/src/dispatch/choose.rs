@@ -1,0 +1,120 @@
+//! Choice among clusters that have room, by terms in a fixed order; the first that differs decides and is told.
+
+use crate::{
+    dispatch::{
+        Cluster, Waiting, gang_total,
+        room::{Packing, Room},
+    },
+    id::ClusterId,
+    resources::Resources,
+    sentence::{amount, count},
+};
+
+/// A cluster with room for the job. Terms in the order of their weight; smaller is better.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) cluster: ClusterId,
+    pub(crate) name: String,
+    pub(crate) packing: Packing,
+    /// Free before the job is placed.
+    free: Resources,
+    terms: [Term; 4],
+}
+
+/// One term of the comparison: its value and the clause that tells it.
+#[derive(Clone, Debug)]
+struct Term {
+    value: i128,
+    clause: String,
+}
+
+/// What the choice looks at besides room.
+pub(crate) struct Site<'a> {
+    pub(crate) cluster: &'a Cluster,
+    /// Attempts there that have not ended, with those of this pass.
+    pub(crate) attempts: usize,
+}
+
+impl Candidate {
+    pub(crate) fn new(site: &Site<'_>, free: Resources, job: &Waiting, packing: Packing) -> Candidate {
+        let empty = Room::empty(site.cluster);
+        let used: Vec<Resources> =
+            packing.nodes.iter().filter_map(|index| empty.nodes.get(*index)).map(|n| n.1).collect();
+        let load = load_permille(&packing.left, &empty);
+        let terms = [
+            idle_gpus(job, &used),
+            node_size(&used),
+            term(site.attempts, format!("it runs {}", count(site.attempts, "job"))),
+            term(load, format!("it would be {} % full", load / 10)),
+        ];
+        Candidate { cluster: site.cluster.id, name: site.cluster.name.clone(), packing, free, terms }
+    }
+
+    fn key(&self) -> ([i128; 4], &str, ClusterId) {
+        (self.terms.each_ref().map(|term| term.value), &self.name, self.cluster)
+    }
+
+    /// The clause that sets this candidate apart from `other`.
+    fn better_than(&self, other: &Candidate) -> String {
+        let differing = self.terms.iter().zip(&other.terms).find(|(ours, theirs)| ours.value != theirs.value);
+        match differing {
+            Some((ours, theirs)) => {
+                format!("chosen over {}: {}, there {}", other.name, ours.clause, theirs.clause)
+            }
+            None => format!("equal to {} in every term, first by name", other.name),
+        }
+    }
+}
+
+/// The best candidate and why it is.
+pub(crate) fn best(mut candidates: Vec<Candidate>, job: &Waiting) -> Option<(Candidate, String)> {
+    candidates.sort_by(|a, b| a.key().cmp(&b.key()));
+    let mut ranked = candidates.into_iter();
+    let best = ranked.next()?;
+    let fits = format!(
+        "{} has room: the job asks for {}, free are {}",
+        best.name,
+        amount(gang_total(&job.gang)),
+        amount(best.free)
+    );
+    let because = match (job.pinned, ranked.next()) {
+        (Some(_), _) => format!("the job is pinned to {}; {fits}", best.name),
+        (None, Some(next)) => format!("{fits}; {}", best.better_than(&next)),
+        (None, None) => format!("{fits}; no other cluster has"),
+    };
+    Some((best, because))
+}
+
+fn term(value: impl TryInto<i128>, clause: String) -> Term {
+    Term { value: value.try_into().unwrap_or(i128::MAX), clause }
+}
+
+/// GPUs on the nodes used that the job leaves alone: work without GPUs keeps off GPU nodes.
+fn idle_gpus(job: &Waiting, used: &[Resources]) -> Term {
+    let asked = gang_total(&job.gang).gpus;
+    let there: i64 = used.iter().map(|node| node.gpus).sum();
+    let blocked = if asked == 0 { there } else { 0 };
+    term(blocked, format!("it would take nodes with {blocked} GPUs without using them"))
+}
+
+/// The largest node used, in powers of two: small work keeps large nodes free for large work.
+fn node_size(used: &[Resources]) -> Term {
+    let gpus = used.iter().map(|node| node.gpus).max().unwrap_or(0);
+    let cores = used.iter().map(|node| node.cpu_milli).max().unwrap_or(0) / 1_000;
+    let class = i128::from(gpus) * 64 + i128::from(cores.max(1).ilog2());
+    term(class, format!("its nodes have up to {}", amount_of_node(gpus, cores)))
+}
+
+fn amount_of_node(gpus: i64, cores: i64) -> String {
+    if gpus > 0 { format!("{cores} cores and {gpus} GPUs") } else { format!("{cores} cores") }
+}
+
+/// How full the cluster would be in its scarcest resource, in thousandths.
+fn load_permille(left: &Room, empty: &Room) -> i128 {
+    let (left, all) = (left.total(), empty.total());
+    let full =
+        |left: i64, all: i64| if all <= 0 { 0 } else { 1_000 - i128::from(left) * 1_000 / i128::from(all) };
+    full(left.cpu_milli, all.cpu_milli)
+        .max(full(left.memory_bytes, all.memory_bytes))
+        .max(full(left.gpus, all.gpus))
+}
