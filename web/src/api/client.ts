@@ -1,0 +1,50 @@
+import { ApiError, problemOf, unreachable } from "./problem";
+
+export const BASE = "/api/v1";
+
+export type Query = Record<string, string | number | boolean | null | undefined>;
+
+/** `path` below the API's base with the query's set values; empty ones are left out. */
+export function apiUrl(path: string, query: Query = {}): string {
+  const params = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) {
+    if (value !== undefined && value !== null && value !== "") params.set(key, String(value));
+  }
+  const text = params.toString();
+  return text ? `${BASE}${path}?${text}` : `${BASE}${path}`;
+}
+
+/** Sends a request; throws [`ApiError`] on any answer of 400 and above, and when none comes. */
+export async function send(url: string, init: RequestInit = {}): Promise<Response> {
+  const response = await fetch(url, { credentials: "same-origin", ...init }).catch((error: unknown) => {
+    if (init.signal?.aborted) throw error;
+    throw new ApiError(unreachable());
+  });
+  if (!response.ok) throw new ApiError(await problemOf(response));
+  return response;
+}
+
+export async function get<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> {
+  const response = await send(apiUrl(path, query), signal ? { signal } : {});
+  return (await response.json()) as T;
+}
+
+/** Posts `body` as JSON. The answer is `undefined` when the server sends none. */
+export async function post<T>(path: string, body?: unknown): Promise<T> {
+  return write<T>("POST", path, body);
+}
+
+export async function remove(path: string): Promise<void> {
+  await write<undefined>("DELETE", path);
+}
+
+async function write<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const init: RequestInit = { method };
+  if (body !== undefined) {
+    init.body = JSON.stringify(body);
+    init.headers = { "content-type": "application/json" };
+  }
+  const response = await send(apiUrl(path), init);
+  const text = await response.text();
+  return (text ? JSON.parse(text) : undefined) as T;
+}

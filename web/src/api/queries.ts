@@ -1,0 +1,103 @@
+import { keepPreviousData, QueryCache, QueryClient, useQueries, useQuery } from "@tanstack/react-query";
+import { learnClock } from "./clock";
+import { get, type Query } from "./client";
+import { currentLiveness } from "./live";
+import { ApiError } from "./problem";
+import { becomeSession } from "./session";
+import type { Cluster, Incident, Job, JobDetail, Me, Page, Queue, Usage } from "./types";
+
+/** How often pages ask again while no stream of changes tells them to. */
+const POLL_MS = 10_000;
+
+/** One cache for all pages. An answer of 401 ends the session wherever it comes from. */
+export function newQueryClient(): QueryClient {
+  return new QueryClient({
+    queryCache: new QueryCache({
+      onError: (error) => {
+        if (error instanceof ApiError && error.problem.status === 401) becomeSession("out");
+      },
+    }),
+    defaultOptions: {
+      queries: {
+        staleTime: 5_000,
+        retry: (count, error) => count < 2 && !(error instanceof ApiError && error.problem.status >= 400 && error.problem.status < 500),
+        refetchOnWindowFocus: true,
+      },
+    },
+  });
+}
+
+function unlessLive(): number | false {
+  return currentLiveness().state === "live" ? false : POLL_MS;
+}
+
+export function useMe() {
+  return useQuery({ queryKey: ["me"], queryFn: ({ signal }) => get<Me>("/me", {}, signal), staleTime: Infinity });
+}
+
+export function useAbout() {
+  return useQuery({ queryKey: ["version"], queryFn: ({ signal }) => learnClock(signal), staleTime: 600_000, refetchInterval: 600_000 });
+}
+
+export function useJobs(filter: Query) {
+  return useQuery({
+    queryKey: ["jobs", filter],
+    queryFn: ({ signal }) => get<Page<Job>>("/jobs", filter, signal),
+    placeholderData: keepPreviousData,
+    refetchInterval: unlessLive,
+  });
+}
+
+export function useJob(id: string) {
+  return useQuery({
+    queryKey: ["job", id],
+    queryFn: ({ signal }) => get<JobDetail>(`/jobs/${encodeURIComponent(id)}`, {}, signal),
+    refetchInterval: unlessLive,
+  });
+}
+
+/** Heartbeats move a cluster's last word without being a change, so clusters are always asked for again. */
+export function useClusters() {
+  return useQuery({
+    queryKey: ["clusters"],
+    queryFn: ({ signal }) => get<Page<Cluster>>("/clusters", {}, signal),
+    refetchInterval: 5_000,
+  });
+}
+
+export function useIncidents(state: string) {
+  return useQuery({
+    queryKey: ["incidents", state],
+    queryFn: ({ signal }) => get<Page<Incident>>("/incidents", { state }, signal),
+    placeholderData: keepPreviousData,
+    refetchInterval: unlessLive,
+  });
+}
+
+const incident = (id: string) => ({
+  queryKey: ["incident", id],
+  queryFn: ({ signal }: { signal: AbortSignal }) => get<Incident>(`/incidents/${encodeURIComponent(id)}`, {}, signal),
+  refetchInterval: unlessLive,
+});
+
+export function useIncident(id: string) {
+  return useQuery(incident(id));
+}
+
+export function useIncidentsById(ids: string[]) {
+  return useQueries({ queries: ids.map(incident) });
+}
+
+export function useQueues() {
+  return useQuery({ queryKey: ["queues"], queryFn: ({ signal }) => get<Page<Queue>>("/queues", {}, signal), refetchInterval: unlessLive });
+}
+
+export function useUsage(query: Query, enabled = true) {
+  return useQuery({
+    queryKey: ["usage", query],
+    queryFn: ({ signal }) => get<Usage>("/usage", query, signal),
+    placeholderData: keepPreviousData,
+    refetchInterval: 60_000,
+    enabled,
+  });
+}

@@ -1,0 +1,68 @@
+import type { Resources } from "../api/types";
+
+/** `2.5 CPU`, from thousandths of a core. */
+export function cpu(milli: number): string {
+  return trim(milli / 1_000, milli % 1_000 === 0 ? 0 : 2);
+}
+
+/** `1.5 GiB`: binary units, at most one decimal. */
+export function bytes(count: number): string {
+  if (count < 1024) return `${count} B`;
+  const units = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+  let value = count / 1024;
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${trim(value, value < 100 ? 1 : 0)} ${units[unit]}`;
+}
+
+/** `4 CPU, 6 GiB, 1 GPU`; dimensions of nothing are left out. */
+export function resources(amount: Resources): string {
+  const parts: string[] = [];
+  if (amount.cpu_milli > 0) parts.push(`${cpu(amount.cpu_milli)} CPU`);
+  if (amount.memory_bytes > 0) parts.push(bytes(amount.memory_bytes));
+  if (amount.gpus > 0) parts.push(`${amount.gpus} GPU`);
+  return parts.length > 0 ? parts.join(", ") : "nothing";
+}
+
+/** Used part of the whole in percent, whole numbers; 0 when there is nothing. A little never rounds to nothing. */
+export function percent(used: number, whole: number): number {
+  if (whole <= 0 || used <= 0) return 0;
+  return Math.min(100, Math.max(1, Math.round((used / whole) * 100)));
+}
+
+/** `3 jobs`, `1 job`. */
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+/** `+1.2 s`, `-340 ms`: our clock minus the agent's. */
+export function skew(ms: number): string {
+  const sign = ms > 0 ? "+" : ms < 0 ? "−" : "";
+  const size = Math.abs(ms);
+  return size < 1_000 ? `${sign}${size} ms` : `${sign}${trim(size / 1_000, 1)} s`;
+}
+
+/** `1234.5` as `1,234.5`: groups the digits of a decimal text without touching its precision. */
+export function grouped(decimal: string): string {
+  const match = /^([+-]?)(\d+)(\.\d+)?$/.exec(decimal);
+  if (!match) return decimal;
+  const [, sign = "", whole = "", fraction = ""] = match;
+  return sign + whole.replace(/\B(?=(\d{3})+$)/g, ",") + fraction;
+}
+
+/** Hours for the screen: the server's text without trailing zeros; full precision stays in tooltip and export. */
+export function hours(decimal: string): string {
+  const value = Number(decimal);
+  if (!Number.isFinite(value)) return decimal;
+  if (value === 0) return "0";
+  if (Math.abs(value) < 0.001) return "< 0.001";
+  return grouped(value.toFixed(Math.abs(value) < 10 ? 3 : 2));
+}
+
+function trim(value: number, decimals: number): string {
+  const text = value.toFixed(decimals);
+  return decimals > 0 ? text.replace(/\.?0+$/, "") : text;
+}

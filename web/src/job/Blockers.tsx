@@ -1,0 +1,29 @@
+import { Link } from "react-router";
+import type { Why } from "../api/types";
+import { Copy } from "../ui/Button";
+import { Ago } from "../ui/Time";
+
+/** The reasons as the dispatcher wrote them, most actionable first. */
+export function Blockers({ why }: { why: Why }) {
+  return (
+    <>
+      {why.blockers.length === 0 && <p className="pad">Nothing holds it up; the dispatcher places it on its next pass.</p>}
+      <ol className="blockers">
+        {why.blockers.map((blocker, index) => (
+          <li key={`${blocker.code} ${blocker.cluster} ${index}`}>
+            <span className="blocker-rank" aria-hidden="true">{index + 1}</span>
+            <div>
+              <p>{blocker.sentence}</p>
+              <p className="blocker-meta">
+                <code>{blocker.code}</code>
+                {blocker.cluster && <Link to="/clusters">{blocker.cluster}</Link>}
+              </p>
+              {blocker.try_this && <p className="try"><b>Try</b> {blocker.try_this} <Copy text={blocker.try_this} label="suggestion" /></p>}
+            </div>
+          </li>
+        ))}
+      </ol>
+      <p className="pad muted">Decided <Ago at={why.decided_at} />.</p>
+    </>
+  );
+}
