@@ -1,0 +1,12 @@
+//! Fakes of hardware that this machine does not have, behind the interfaces that the real things have.
+//!
+//! Invariant: nothing here is a mock of our own code; the agent reads the same resources, records and answers that it
+//! reads on a machine with GPUs, and everything is called fake where a person sees it.
+
+mod devices;
+mod gpu;
+mod kmsg;
+
+pub use devices::write as write_devices;
+pub use gpu::set as set_gpus;
+pub use kmsg::{FILE as KMSG_FILE, append as append_kernel_line};
