@@ -1,16 +1,10 @@
 //! The transition function of jobs: total over every state and every event.
 
 use crate::{
-    attempt::{
-        Attempt, AttemptState, Event, Job, Refused, Step, object_name,
-        pods::{killed_for_memory, progress, trouble},
-        ray_job::{Meaning, meaning},
-        reason,
-    },
-    fact::{AttemptFact, AttemptStep, Fact, PodFact, RayClusterFact, RayJobFact},
+    attempt::{Attempt, AttemptState, Event, Job, Refused, Step, facts::fact_seen, object_name, reason},
     id::ClusterId,
     job::JobState,
-    sentence::{clip, duration},
+    sentence::clip,
     time::Timestamp,
 };
 
@@ -114,7 +108,7 @@ fn cancel_words(job: &Job) -> String {
 }
 
 /// The job cancelled for good; its attempt, if it lives, ends with it.
-fn cancelled(job: Job, now: Timestamp) -> Job {
+pub(super) fn cancelled(job: Job, now: Timestamp) -> Job {
     let sentence = match &job.attempt {
         Some(attempt) => format!("{} and gone from {}", cancel_words(&job), attempt.cluster_name),
         None => format!("{} before it was placed", cancel_words(&job)),
@@ -123,7 +117,7 @@ fn cancelled(job: Job, now: Timestamp) -> Job {
 }
 
 /// Ends job and attempt in `state`.
-fn end(mut job: Job, state: AttemptState, reason: &str, sentence: String, now: Timestamp) -> Job {
+pub(super) fn end(mut job: Job, state: AttemptState, reason: &str, sentence: String, now: Timestamp) -> Job {
     if let Some(attempt) = job.attempt.as_mut().filter(|attempt| !attempt.state.is_terminal()) {
         attempt.state = state;
         attempt.ended_at = Some(now);
@@ -156,253 +150,17 @@ fn retention_over(job: &Job) -> Result<Job, Refused> {
     Ok(next)
 }
 
-fn fact_seen(
-    job: &Job,
-    from: ClusterId,
-    fact: &Fact,
-    pods: &[PodFact],
-    now: Timestamp,
-) -> Result<Job, Refused> {
-    let Some(speaks_of) = fact.attempt() else {
-        return Err(Refused::Nothing("the fact names no attempt"));
-    };
-    let attempt = match &job.attempt {
-        Some(attempt) if job.attempt_id() == Some(speaks_of) => attempt,
-        _ => return Err(Refused::OtherAttempt(speaks_of)),
-    };
-    if attempt.cluster != from {
-        return Err(Refused::OtherCluster);
-    }
-    if let Fact::Attempt(AttemptFact { step: AttemptStep::Removed, .. }) = fact {
-        return removed(job, attempt, now);
-    }
-    match (attempt.state.is_terminal(), fact) {
-        (true, _) => Err(Refused::Final(job.state)),
-        (false, Fact::Attempt(step)) => step_reported(job, step, now),
-        (false, Fact::RayJob(ray_job)) => ray_job_seen(job, ray_job, pods, now),
-        (false, Fact::RayCluster(cluster)) => ray_cluster_seen(job, cluster, pods),
-        (false, Fact::Pod(_)) => Ok(redescribed(job.clone(), pods)),
-        (false, _) => Err(Refused::Nothing("facts of this kind do not move a job")),
-    }
-}
-
-fn mark_removed(job: &mut Job, now: Timestamp) {
+pub(super) fn mark_removed(job: &mut Job, now: Timestamp) {
     if let Some(attempt) = &mut job.attempt {
         attempt.removed_at = attempt.removed_at.or(Some(now));
         attempt.desired = false;
     }
 }
 
-/// The agent says that nothing of the attempt is left.
-fn removed(job: &Job, attempt: &Attempt, now: Timestamp) -> Result<Job, Refused> {
-    let mut next = job.clone();
-    mark_removed(&mut next, now);
-    match attempt.state {
-        state if state.is_terminal() => Ok(next),
-        AttemptState::Stopping => Ok(cancelled(next, now)),
-        _ => Ok(taken_away(next, now)),
-    }
-}
-
-/// Somebody deleted the RayJob under a live attempt.
-fn taken_away(mut job: Job, now: Timestamp) -> Job {
-    let (cluster, object) = place(&job);
-    let sentence = format!(
-        "failed: RayJob {object} was deleted in {cluster} by someone else while the job was {}; submit it again",
-        job.state
-    );
-    if let Some(attempt) = &mut job.attempt {
-        attempt.desired = false;
-    }
-    end(job, AttemptState::Failed, reason::REMOVED, sentence, now)
-}
-
 /// Cluster name and `namespace/name` of the RayJob.
-fn place(job: &Job) -> (String, String) {
+pub(super) fn place(job: &Job) -> (String, String) {
     match &job.attempt {
         Some(attempt) => (attempt.cluster_name.clone(), format!("{}/{}", job.namespace, attempt.object_name)),
         None => (String::new(), String::new()),
     }
-}
-
-fn step_reported(job: &Job, fact: &AttemptFact, now: Timestamp) -> Result<Job, Refused> {
-    let mut next = job.clone();
-    let (cluster, _) = place(job);
-    match fact.step {
-        AttemptStep::Refused => {
-            let sentence = format!(
-                "failed: {cluster} refuses it ({}); correct that and submit again",
-                clip(&fact.message, 300)
-            );
-            if let Some(attempt) = &mut next.attempt {
-                attempt.desired = false;
-            }
-            Ok(end(next, AttemptState::Failed, reason::REFUSED, sentence, now))
-        }
-        AttemptStep::Created => Ok(created(next, now)),
-        AttemptStep::Removed => Err(Refused::Nothing("the end was handled before")),
-    }
-}
-
-fn created(mut job: Job, now: Timestamp) -> Job {
-    if let Some(attempt) = &mut job.attempt {
-        attempt.created_at = attempt.created_at.or(Some(now));
-        if attempt.state == AttemptState::Assigned {
-            attempt.state = AttemptState::Starting;
-            job.state = JobState::Starting;
-            job.sentence = format!("starting on {}: its pods are being created", attempt.cluster_name);
-        }
-    }
-    job
-}
-
-fn ray_job_seen(job: &Job, fact: &RayJobFact, pods: &[PodFact], now: Timestamp) -> Result<Job, Refused> {
-    let meaning = meaning(fact);
-    if meaning == Meaning::Gone {
-        let stopping = job.state == JobState::Stopping;
-        return if stopping {
-            Err(Refused::Nothing("the agent's word on the whole attempt follows"))
-        } else {
-            Ok(taken_away(job.clone(), now))
-        };
-    }
-    let next = created(job.clone(), now);
-    match meaning {
-        Meaning::Succeeded => Ok(succeeded(next, fact, pods, now)),
-        _ if job.state == JobState::Stopping => Ok(next),
-        Meaning::Stopped => Ok(stopped_in_ray(next, now)),
-        Meaning::Failed { reason, why } => Ok(failed(next, &reason, &why, pods, now)),
-        Meaning::Running => Ok(running(next, fact, pods, now)),
-        Meaning::Starting { reason, note } => Ok(starting(next, reason, &note, pods)),
-        Meaning::Gone => Err(Refused::Nothing("handled before")),
-    }
-}
-
-fn succeeded(job: Job, fact: &RayJobFact, pods: &[PodFact], now: Timestamp) -> Job {
-    let (cluster, _) = place(&job);
-    let started = fact.started_at.or(job.started_at).unwrap_or(now);
-    let mut sentence =
-        format!("succeeded on {cluster} after {}", duration(started, fact.ended_at.unwrap_or(now)));
-    if let Some(killed) = killed_for_memory(pods) {
-        sentence.push_str(&format!("; on the way {killed}"));
-    }
-    if job.state == JobState::Stopping {
-        sentence.push_str(", before the cancellation reached it");
-    }
-    end(job, AttemptState::Succeeded, "", sentence, now)
-}
-
-fn stopped_in_ray(job: Job, now: Timestamp) -> Job {
-    let (cluster, _) = place(&job);
-    let sentence =
-        format!("stopped through Ray on {cluster}, not through Squadron; submit it again to run it");
-    end(job, AttemptState::Cancelled, reason::STOPPED_IN_RAY, sentence, now)
-}
-
-fn failed(job: Job, reason: &str, why: &str, pods: &[PodFact], now: Timestamp) -> Job {
-    let (cluster, _) = place(&job);
-    let logs = format!("squadron logs {}", job.name);
-    let (reason, sentence) = if let Some(killed) = killed_for_memory(pods) {
-        (
-            reason::OOM_KILLED,
-            format!("failed on {cluster}: {killed}, then {why}; give it more memory and submit again"),
-        )
-    } else if job.reason == reason::CLUSTER_DELETED {
-        (
-            reason::CLUSTER_DELETED,
-            format!(
-                "failed on {cluster}: its RayCluster was deleted while it ran, then {why}; submit it again"
-            ),
-        )
-    } else {
-        (reason, format!("failed on {cluster}: {why}; see {logs}"))
-    };
-    end(job, AttemptState::Failed, reason, sentence, now)
-}
-
-fn running(mut job: Job, fact: &RayJobFact, pods: &[PodFact], now: Timestamp) -> Job {
-    let started = fact.started_at.filter(|at| *at <= now).unwrap_or(now);
-    job.state = JobState::Running;
-    job.started_at = job.started_at.or(Some(started));
-    if job.reason != reason::CLUSTER_DELETED {
-        job.reason = String::new();
-    }
-    if let Some(attempt) = &mut job.attempt {
-        attempt.state = AttemptState::Running;
-        attempt.running_at = attempt.running_at.or(Some(started));
-    }
-    redescribed(job, pods)
-}
-
-fn starting(mut job: Job, reason: &str, note: &str, pods: &[PodFact]) -> Job {
-    job.state = JobState::Starting;
-    job.reason = reason.to_owned();
-    if let Some(attempt) = &mut job.attempt {
-        attempt.state = AttemptState::Starting;
-    }
-    if note.is_empty() {
-        return redescribed(job, pods);
-    }
-    let (cluster, _) = place(&job);
-    job.sentence = format!("starting on {cluster}: {note}");
-    with_trouble(job, pods)
-}
-
-/// State kept, sentence and reason written anew from the pods.
-fn redescribed(mut job: Job, pods: &[PodFact]) -> Job {
-    let (cluster, _) = place(&job);
-    let keeps_its_reason =
-        [reason::CLUSTER_DELETED, reason::RETRYING, reason::SUSPENDED].contains(&job.reason.as_str());
-    if keeps_its_reason {
-        return job;
-    }
-    match job.state {
-        JobState::Starting => {
-            job.reason = String::new();
-            job.sentence = format!("starting on {cluster}: {}", progress(pods));
-        }
-        JobState::Running => {
-            job.reason = String::new();
-            job.sentence = format!("running on {cluster}");
-        }
-        _ => return job,
-    }
-    with_trouble(job, pods)
-}
-
-/// Puts what is wrong with the pods into the sentence and the reason.
-fn with_trouble(mut job: Job, pods: &[PodFact]) -> Job {
-    let killed = killed_for_memory(pods).filter(|_| job.state == JobState::Running);
-    if let Some(trouble) = trouble(pods) {
-        let (cluster, _) = place(&job);
-        job.reason = trouble.reason.to_owned();
-        job.sentence = format!("{} on {cluster}: {}", job.state, trouble.sentence);
-    } else if let Some(killed) = killed {
-        job.reason = reason::OOM_KILLED.to_owned();
-        job.sentence = format!("{}; {killed}", job.sentence);
-    }
-    job
-}
-
-fn ray_cluster_seen(job: &Job, fact: &RayClusterFact, pods: &[PodFact]) -> Result<Job, Refused> {
-    let expected = [reason::RETRYING, reason::SUSPENDED].contains(&job.reason.as_str());
-    let live = matches!(job.state, JobState::Starting | JobState::Running);
-    if !fact.gone {
-        return Ok(redescribed(job.clone(), pods));
-    }
-    if !live || expected {
-        return Err(Refused::Nothing("the RayCluster was expected to go"));
-    }
-    let mut next = job.clone();
-    let (cluster, _) = place(job);
-    let by =
-        if fact.gone_why.is_empty() { String::new() } else { format!(" ({})", clip(&fact.gone_why, 120)) };
-    next.reason = reason::CLUSTER_DELETED.to_owned();
-    next.sentence = format!(
-        "{} on {cluster}: its RayCluster {} was deleted{by} in the cluster; the RayJob's next status says whether it fails \
-         or starts anew",
-        job.state,
-        clip(&fact.name, 63)
-    );
-    Ok(next)
 }

@@ -6,6 +6,7 @@
 //! repeated and late facts cost nothing. Repaired by: the next fact, which is read against the state as it then stands.
 
 mod advance;
+mod facts;
 mod name;
 mod pods;
 mod ray_job;

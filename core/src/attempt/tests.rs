@@ -1,6 +1,6 @@
 //! A job's life told in events, and properties over random lives.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::large_enum_variant)]
 
 use proptest::{collection::vec, prelude::*};
 
