@@ -8,7 +8,6 @@ mod event;
 mod node;
 mod pod;
 mod ray;
-mod requests;
 
 use std::collections::BTreeMap;
 
@@ -20,7 +19,6 @@ pub use event::{about, event_fact};
 pub use node::node_fact;
 pub use pod::pod_fact;
 pub use ray::{ray_cluster_fact, ray_job_fact};
-pub use requests::pod_requests;
 
 /// Greatest length of a free text in a fact, in bytes.
 pub const TEXT_LIMIT: usize = 1024;

@@ -1,9 +1,15 @@
 //! Node: capacity, readiness and the GPU model, from a Node object.
 
-use k8s_openapi::api::core::v1::Node;
-use squadron_core::fact::NodeFact;
+use std::collections::BTreeMap;
 
-use super::{at, bounded_or_empty, requests::amounts};
+use k8s_openapi::{api::core::v1::Node, apimachinery::pkg::api::resource::Quantity};
+use squadron_core::{
+    fact::NodeFact,
+    quantity,
+    resources::{Resources, is_gpu},
+};
+
+use super::{at, bounded_or_empty};
 
 /// Labels that name the GPU model, most telling first.
 const GPU_MODEL_LABELS: [&str; 4] = [
@@ -29,6 +35,16 @@ pub fn node_fact(node: &Node) -> NodeFact {
         instance_type: bounded_or_empty(label("node.kubernetes.io/instance-type")),
         created_at: at(meta.creation_timestamp.as_ref()),
         gone: false,
+    }
+}
+
+/// A quantity that cannot be read counts as zero: nothing is promised that may not exist.
+fn amounts(list: &BTreeMap<String, Quantity>) -> Resources {
+    let whole = |quantity: &Quantity| quantity::whole(&quantity.0).unwrap_or(0);
+    Resources {
+        cpu_milli: list.get("cpu").map_or(0, |cpu| quantity::milli(&cpu.0).unwrap_or(0)),
+        memory_bytes: list.get("memory").map_or(0, whole),
+        gpus: list.iter().filter(|(name, _)| is_gpu(name)).map(|(_, amount)| whole(amount)).sum(),
     }
 }
 
@@ -59,7 +75,10 @@ mod tests {
         let fact = node_fact(&node("2026-11-29T10:00:00Z"));
         assert_eq!(fact, node_fact(&node("2026-11-29T10:05:00Z")));
         assert!(fact.ready && !fact.unschedulable);
-        assert_eq!((fact.capacity.cpu_milli, fact.allocatable.cpu_milli, fact.capacity.gpus), (8_000, 7_500, 4));
+        assert_eq!(
+            (fact.capacity.cpu_milli, fact.allocatable.cpu_milli, fact.capacity.gpus),
+            (8_000, 7_500, 4)
+        );
         assert_eq!(fact.gpu_model, "H100");
     }
 

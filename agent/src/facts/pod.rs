@@ -8,16 +8,17 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
 use squadron_core::{
     fact::{ContainerFact, PodFact},
+    resources::Resources,
     time::Timestamp,
 };
 
-use super::{at, attempt_of, bounded, bounded_or_empty, requests::pod_requests};
+use super::{at, attempt_of, bounded, bounded_or_empty};
 
 /// Label of batch Jobs' pods.
 const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 
-/// The fact of a pod as the API server has it.
-pub fn pod_fact(pod: &Pod) -> PodFact {
+/// The fact of a pod as the API server has it, with what the scheduler reserves for it.
+pub fn pod_fact(pod: &Pod, requests: Resources) -> PodFact {
     let meta = &pod.metadata;
     let none = BTreeMap::new();
     let labels = meta.labels.as_ref().unwrap_or(&none);
@@ -32,7 +33,7 @@ pub fn pod_fact(pod: &Pod) -> PodFact {
         ready: condition(&status, "Ready").is_some_and(|ready| ready.status == "True"),
         reason,
         message,
-        requests: pod.spec.as_ref().map(pod_requests).unwrap_or_default(),
+        requests,
         created_at: at(meta.creation_timestamp.as_ref()),
         bound_at: condition(&status, "PodScheduled")
             .filter(|scheduled| scheduled.status == "True")
@@ -58,10 +59,7 @@ fn role(labels: &BTreeMap<String, String>) -> &'static str {
     }
 }
 
-fn condition<'a>(
-    status: &'a PodStatus,
-    kind: &str,
-) -> Option<&'a k8s_openapi::api::core::v1::PodCondition> {
+fn condition<'a>(status: &'a PodStatus, kind: &str) -> Option<&'a k8s_openapi::api::core::v1::PodCondition> {
     status.conditions.iter().flatten().find(|condition| condition.type_ == kind)
 }
 
@@ -139,18 +137,24 @@ mod tests {
             "status": status,
         }))
         .unwrap();
-        pod_fact(&pod)
+        pod_fact(&pod, Resources::default())
     }
 
     #[test]
     fn oom_kill_is_seen_in_the_state_and_after_a_restart() {
         let end = json!({"terminated": {"exitCode": 137, "reason": "OOMKilled",
             "startedAt": "2026-11-29T10:00:01Z", "finishedAt": "2026-11-29T10:01:00Z"}});
-        let killed = fact(json!({}), json!({"phase": "Failed", "containerStatuses": [
-            {"name": "ray", "restartCount": 0, "ready": false, "image": "", "imageID": "", "state": end}]}));
-        let restarted = fact(json!({}), json!({"phase": "Running", "containerStatuses": [
+        let killed = fact(
+            json!({}),
+            json!({"phase": "Failed", "containerStatuses": [
+            {"name": "ray", "restartCount": 0, "ready": false, "image": "", "imageID": "", "state": end}]}),
+        );
+        let restarted = fact(
+            json!({}),
+            json!({"phase": "Running", "containerStatuses": [
             {"name": "ray", "restartCount": 1, "ready": true, "image": "", "imageID": "", "lastState": end,
-             "state": {"running": {"startedAt": "2026-11-29T10:01:02Z"}}}]}));
+             "state": {"running": {"startedAt": "2026-11-29T10:01:02Z"}}}]}),
+        );
         for pod in [&killed, &restarted] {
             let container = &pod.containers[0];
             assert_eq!((container.reason.as_str(), container.exit_code), ("OOMKilled", Some(137)));
@@ -162,13 +166,19 @@ mod tests {
 
     #[test]
     fn scheduler_and_image_pull_reasons_come_through() {
-        let pending = fact(json!({}), json!({"phase": "Pending", "conditions": [
-            {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}]}));
+        let pending = fact(
+            json!({}),
+            json!({"phase": "Pending", "conditions": [
+            {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}]}),
+        );
         assert_eq!((pending.reason.as_str(), pending.message.as_str()), ("Unschedulable", "0/1 nodes"));
         assert_eq!(pending.bound_at, None);
-        let pulling = fact(json!({}), json!({"phase": "Pending", "containerStatuses": [
+        let pulling = fact(
+            json!({}),
+            json!({"phase": "Pending", "containerStatuses": [
             {"name": "ray", "restartCount": 0, "ready": false, "image": "", "imageID": "",
-             "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}]}));
+             "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}]}),
+        );
         assert_eq!(pulling.containers[0].reason, "ImagePullBackOff");
     }
 
@@ -183,8 +193,11 @@ mod tests {
 
     #[test]
     fn bound_time_is_when_the_scheduler_said_so() {
-        let bound = fact(json!({}), json!({"phase": "Pending", "conditions": [
-            {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-29T10:00:00Z"}]}));
+        let bound = fact(
+            json!({}),
+            json!({"phase": "Pending", "conditions": [
+            {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-29T10:00:00Z"}]}),
+        );
         assert_eq!(bound.bound_at, Some("2026-11-29T10:00:00Z".parse().unwrap()));
     }
 }

@@ -1,0 +1,168 @@
+//! Build: the RayJob of an attempt, from the manifest that a person submitted.
+//!
+//! Owns what is added and what is taken out. Invariant: the spec stays as submitted, but for two environment variables
+//! in the Ray containers and the submitter; server-side fields and references to other objects are dropped, so that a
+//! manifest cannot tie itself to foreign owners.
+
+use serde_json::{Map, Value, json};
+use squadron_core::{id::ClusterId, job::marks};
+
+use super::DesiredAttempt;
+
+/// Annotation: the cluster id under which the agent created the RayJob.
+pub const CLUSTER_ANNOTATION: &str = "squadron.dev/cluster-id";
+const LONGEST_LABEL: usize = 63;
+
+/// Why a manifest gives no RayJob.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the manifest is no ray.io/v1 RayJob: {0}")]
+pub struct Unbuildable(String);
+
+/// The RayJob object of `attempt`, complete for a POST.
+pub fn build(attempt: &DesiredAttempt, cluster: ClusterId) -> Result<Value, Unbuildable> {
+    let manifest: Value =
+        serde_json::from_str(&attempt.manifest).map_err(|error| Unbuildable(error.to_string()))?;
+    for (field, expected) in [("apiVersion", "ray.io/v1"), ("kind", "RayJob")] {
+        if manifest[field] != expected {
+            return Err(Unbuildable(format!("{field} is {} instead of {expected:?}", manifest[field])));
+        }
+    }
+    let Value::Object(mut spec) = manifest["spec"].clone() else {
+        return Err(Unbuildable("it has no spec".into()));
+    };
+    add_environment(&mut spec, attempt);
+    Ok(json!({
+        "apiVersion": "ray.io/v1",
+        "kind": "RayJob",
+        "metadata": {
+            "name": attempt.name,
+            "namespace": attempt.namespace,
+            "labels": labels(&manifest, attempt),
+            "annotations": annotations(&manifest, cluster),
+        },
+        "spec": spec,
+    }))
+}
+
+fn labels(manifest: &Value, attempt: &DesiredAttempt) -> Map<String, Value> {
+    let mut labels = manifest["metadata"]["labels"].as_object().cloned().unwrap_or_default();
+    labels.insert(marks::JOB_ID.into(), attempt.id.job.to_string().into());
+    labels.insert(marks::ATTEMPT.into(), attempt.id.number.to_string().into());
+    labels.insert(marks::QUEUE.into(), queue_label(&attempt.queue).into());
+    labels
+}
+
+fn annotations(manifest: &Value, cluster: ClusterId) -> Map<String, Value> {
+    let mut annotations = manifest["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
+    annotations.insert(CLUSTER_ANNOTATION.into(), cluster.to_string().into());
+    annotations
+}
+
+/// A queue path as a label value: `.` for `/`, at most 63 characters, a letter or digit at the end.
+fn queue_label(queue: &str) -> String {
+    let label: String = queue.replace('/', ".").chars().take(LONGEST_LABEL).collect();
+    label.trim_end_matches(['.', '-', '_']).to_owned()
+}
+
+fn add_environment(spec: &mut Map<String, Value>, attempt: &DesiredAttempt) {
+    if let Some(cluster) = spec.get_mut("rayClusterSpec") {
+        add_to_template(cluster.pointer_mut("/headGroupSpec/template"), attempt);
+        let groups = cluster.get_mut("workerGroupSpecs").and_then(Value::as_array_mut);
+        for group in groups.into_iter().flatten() {
+            add_to_template(group.get_mut("template"), attempt);
+        }
+    }
+    add_to_template(spec.get_mut("submitterPodTemplate"), attempt);
+}
+
+/// Adds to the first container, which is the Ray container or the submitter.
+fn add_to_template(template: Option<&mut Value>, attempt: &DesiredAttempt) {
+    let container = template.and_then(|template| template.pointer_mut("/spec/containers/0"));
+    let Some(container) = container.and_then(Value::as_object_mut) else { return };
+    let ours = [
+        (marks::ENV_JOB_ID, attempt.id.job.to_string()),
+        (marks::ENV_ATTEMPT, attempt.id.number.to_string()),
+    ];
+    let mut env = container.get("env").and_then(Value::as_array).cloned().unwrap_or_default();
+    env.retain(|entry| ours.iter().all(|(name, _)| entry["name"] != *name));
+    env.extend(ours.map(|(name, value)| json!({"name": name, "value": value})));
+    container.insert("env".into(), env.into());
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use squadron_core::id::AttemptId;
+
+    fn attempt(manifest: &Value) -> DesiredAttempt {
+        DesiredAttempt {
+            id: AttemptId { job: "0196f0a0-0000-7000-8000-000000000001".parse().unwrap(), number: 1 },
+            queue: "acme/vision".into(),
+            name: "train-00000001-1".into(),
+            namespace: "ml".into(),
+            manifest: manifest.to_string(),
+        }
+    }
+
+    fn cluster() -> ClusterId {
+        "0196f0a0-0000-7000-8000-0000000000c1".parse().unwrap()
+    }
+
+    #[test]
+    fn marks_and_environment_are_added_and_foreign_ties_dropped() {
+        let ray = json!({"spec": {"containers": [
+            {"name": "ray", "env": [{"name": "A", "value": "1"}, {"name": "SQUADRON_ATTEMPT", "value": "9"}]},
+            {"name": "sidecar"}]}});
+        let object = build(&attempt(&json!({
+            "apiVersion": "ray.io/v1", "kind": "RayJob",
+            "metadata": {"name": "train", "namespace": "other", "labels": {"team": "v", "squadron.dev/attempt": "7"},
+                "ownerReferences": [{"uid": "x"}], "finalizers": ["f"], "uid": "u"},
+            "spec": {"entrypoint": "python x.py", "rayClusterSpec": {
+                "headGroupSpec": {"template": ray}, "workerGroupSpecs": [{"groupName": "w", "template": ray}]}},
+            "status": {"jobStatus": "SUCCEEDED"},
+        })), cluster()).unwrap();
+        let keys: Vec<&String> = object["metadata"].as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["name", "namespace", "labels", "annotations"]);
+        assert_eq!(object["metadata"]["namespace"], "ml");
+        assert_eq!(
+            object["metadata"]["labels"],
+            json!({"team": "v", "squadron.dev/attempt": "1",
+            "squadron.dev/job-id": "0196f0a0-0000-7000-8000-000000000001", "squadron.dev/queue": "acme.vision"})
+        );
+        for pointer in ["/spec/rayClusterSpec/headGroupSpec", "/spec/rayClusterSpec/workerGroupSpecs/0"] {
+            let containers = &object.pointer(pointer).unwrap()["template"]["spec"]["containers"];
+            assert_eq!(
+                containers[0]["env"],
+                json!([{"name": "A", "value": "1"},
+                {"name": "SQUADRON_JOB_ID", "value": "0196f0a0-0000-7000-8000-000000000001"},
+                {"name": "SQUADRON_ATTEMPT", "value": "1"}])
+            );
+            assert!(containers[1].get("env").is_none());
+        }
+        assert!(object.get("status").is_none());
+    }
+
+    #[test]
+    fn other_kinds_are_refused_in_a_sentence() {
+        let refused = build(&attempt(&json!({"apiVersion": "v1", "kind": "Pod", "spec": {}})), cluster());
+        let sentence = refused.unwrap_err().to_string();
+        assert_eq!(
+            sentence,
+            "the manifest is no ray.io/v1 RayJob: apiVersion is \"v1\" instead of \"ray.io/v1\""
+        );
+    }
+
+    #[test]
+    fn odd_shapes_pass_through_for_the_api_server_to_judge() {
+        let spec = json!({"rayClusterSpec": {"headGroupSpec": 5, "workerGroupSpecs": "many"}});
+        let manifest = json!({"apiVersion": "ray.io/v1", "kind": "RayJob", "spec": spec});
+        assert!(build(&attempt(&manifest), cluster()).is_ok());
+    }
+
+    #[test]
+    fn long_queue_paths_stay_legal_label_values() {
+        let label = queue_label(&format!("{}/b", "a".repeat(62)));
+        assert_eq!(label, "a".repeat(62));
+    }
+}

@@ -1,0 +1,104 @@
+//! Plan: from the attempts that the control plane wants here, and what is here, to what must be done.
+//!
+//! Owns which RayJobs exist because of Squadron. Invariant: an attempt is created at most once; an object that does not
+//! carry our marks is never touched; nothing is deleted unless a desired state that was really received leaves it out.
+//! Pure, and run as a whole each time: applying the actions and planning again reaches a plan without actions.
+
+mod build;
+mod decide;
+mod memory;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use squadron_core::{
+    id::{AttemptId, ClusterId},
+    time::Timestamp,
+};
+
+pub use build::{CLUSTER_ANNOTATION, Unbuildable, build};
+pub use decide::plan;
+pub use memory::{Memory, Phase};
+
+/// What the control plane wants this cluster to hold, as last received.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Desired {
+    pub generation: u64,
+    pub attempts: Vec<DesiredAttempt>,
+}
+
+/// One attempt of the desired state.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DesiredAttempt {
+    pub id: AttemptId,
+    pub queue: String,
+    pub name: String,
+    pub namespace: String,
+    /// RayJob as JSON text.
+    pub manifest: String,
+}
+
+/// A RayJob that exists.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SeenJob {
+    pub uid: String,
+    /// The attempt in its labels, if it carries our marks.
+    pub ours: Option<AttemptId>,
+    pub deleting: bool,
+    /// Its deployment status is Complete, Failed or ValidationFailed.
+    pub ended: bool,
+}
+
+/// What exists in the cluster.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// RayJobs by (namespace, name).
+    pub jobs: BTreeMap<(String, String), SeenJob>,
+    /// Attempts of which a RayCluster or a pod still exists.
+    pub remains: BTreeSet<AttemptId>,
+    /// Attempts whose driver log was taken to its end.
+    pub log_ended: BTreeSet<AttemptId>,
+}
+
+/// What this agent may do.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    pub cluster: ClusterId,
+    /// Namespaces in which attempts may run; `None` is every namespace.
+    pub namespaces: Option<BTreeSet<String>>,
+}
+
+/// Something to do, or to say.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Action {
+    Create {
+        attempt: AttemptId,
+        object: Value,
+    },
+    Delete {
+        attempt: AttemptId,
+        namespace: String,
+        name: String,
+        uid: String,
+    },
+    /// Tell the control plane, then remember `phase`; `None` forgets the attempt.
+    Report {
+        attempt: AttemptId,
+        step: squadron_core::fact::AttemptStep,
+        message: String,
+        phase: Option<Phase>,
+    },
+    /// Remember without telling.
+    Remember {
+        attempt: AttemptId,
+        phase: Option<Phase>,
+    },
+}
+
+/// Actions, and when to plan again even if nothing changes.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Plan {
+    pub actions: Vec<Action>,
+    pub wake_at: Option<Timestamp>,
+}

@@ -1,0 +1,183 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+use proptest::prelude::*;
+use squadron_core::id::ClusterId;
+use std::collections::BTreeSet;
+
+const NOW: Timestamp = Timestamp(1_000_000_000);
+
+fn attempt(number: u32) -> AttemptId {
+    AttemptId { job: "0196f0a0-0000-7000-8000-000000000001".parse().unwrap(), number }
+}
+
+fn wanted(number: u32, namespace: &str) -> DesiredAttempt {
+    let manifest = r#"{"apiVersion":"ray.io/v1","kind":"RayJob","metadata":{"name":"t"},"spec":{}}"#;
+    DesiredAttempt {
+        id: attempt(number),
+        queue: "default".into(),
+        name: format!("t-{number}"),
+        namespace: namespace.into(),
+        manifest: manifest.into(),
+    }
+}
+
+fn desired(attempts: Vec<DesiredAttempt>) -> Desired {
+    Desired { generation: 1, attempts }
+}
+
+fn policy() -> Policy {
+    let cluster: ClusterId = "0196f0a0-0000-7000-8000-0000000000c1".parse().unwrap();
+    Policy { cluster, namespaces: Some(BTreeSet::from(["ml".to_owned()])) }
+}
+
+fn key(number: u32) -> (String, String) {
+    ("ml".to_owned(), format!("t-{number}"))
+}
+
+fn seen(ours: Option<AttemptId>, ended: bool) -> SeenJob {
+    SeenJob { uid: "u".into(), ours, deleting: false, ended }
+}
+
+fn steps(plan: &Plan) -> Vec<(AttemptStep, &str)> {
+    let reports = plan.actions.iter().filter_map(|action| match action {
+        Action::Report { step, message, .. } => Some((*step, message.as_str())),
+        _ => None,
+    });
+    reports.collect()
+}
+
+/// The world after the actions, as an API server that does everything at once would have it.
+fn apply(plan: &Plan, observed: &mut Observed, memory: &mut Memory) {
+    for action in &plan.actions {
+        match action {
+            Action::Create { attempt, object } => {
+                let name = object["metadata"]["name"].as_str().unwrap().to_owned();
+                let namespace = object["metadata"]["namespace"].as_str().unwrap().to_owned();
+                observed.jobs.insert((namespace, name), seen(Some(*attempt), false));
+            }
+            Action::Delete { namespace, name, .. } => {
+                observed.jobs.remove(&(namespace.clone(), name.clone()));
+            }
+            Action::Report { attempt, phase, .. } | Action::Remember { attempt, phase } => {
+                memory.set(*attempt, *phase);
+            }
+        }
+    }
+}
+
+#[test]
+fn creates_once_then_tells_then_rests() {
+    let want = desired(vec![wanted(1, "ml")]);
+    let (mut observed, mut memory) = (Observed::default(), Memory::default());
+    let first = plan(Some(&want), &observed, &memory, &policy(), NOW);
+    assert!(matches!(first.actions.as_slice(), [Action::Create { .. }]));
+    apply(&first, &mut observed, &mut memory);
+    let second = plan(Some(&want), &observed, &memory, &policy(), NOW);
+    assert_eq!(steps(&second), [(AttemptStep::Created, "")]);
+    apply(&second, &mut observed, &mut memory);
+    assert_eq!(plan(Some(&want), &observed, &memory, &policy(), NOW), Plan::default());
+}
+
+#[test]
+fn a_namespace_outside_the_list_is_refused_once() {
+    let want = desired(vec![wanted(1, "kube-system")]);
+    let (mut observed, mut memory) = (Observed::default(), Memory::default());
+    let first = plan(Some(&want), &observed, &memory, &policy(), NOW);
+    let told = steps(&first);
+    assert_eq!(told[0].0, AttemptStep::Refused);
+    assert!(told[0].1.contains("namespace \"kube-system\""), "{told:?}");
+    apply(&first, &mut observed, &mut memory);
+    assert_eq!(plan(Some(&want), &observed, &memory, &policy(), NOW), Plan::default());
+}
+
+#[test]
+fn a_foreign_object_of_the_same_name_is_never_adopted_or_deleted() {
+    let mut observed = Observed::default();
+    observed.jobs.insert(key(1), seen(None, false));
+    let memory = Memory::default();
+    let refused = plan(Some(&desired(vec![wanted(1, "ml")])), &observed, &memory, &policy(), NOW);
+    assert_eq!(steps(&refused)[0].0, AttemptStep::Refused);
+    assert_eq!(plan(Some(&desired(vec![])), &observed, &memory, &policy(), NOW), Plan::default());
+}
+
+#[test]
+fn silence_deletes_nothing() {
+    let mut observed = Observed::default();
+    observed.jobs.insert(key(1), seen(Some(attempt(1)), false));
+    assert_eq!(plan(None, &observed, &Memory::default(), &policy(), NOW), Plan::default());
+}
+
+#[test]
+fn a_job_deleted_by_others_is_told_when_nothing_remains_and_not_made_again() {
+    let want = desired(vec![wanted(1, "ml")]);
+    let mut memory = Memory::default();
+    memory.set(attempt(1), Some(Phase::Created));
+    let mut observed = Observed::default();
+    observed.remains.insert(attempt(1));
+    assert_eq!(plan(Some(&want), &observed, &memory, &policy(), NOW), Plan::default());
+    observed.remains.clear();
+    let told = plan(Some(&want), &observed, &memory, &policy(), NOW);
+    assert_eq!(steps(&told), [(AttemptStep::Removed, "someone other than Squadron deleted the RayJob")]);
+    apply(&told, &mut observed, &mut memory);
+    assert_eq!(plan(Some(&want), &observed, &memory, &policy(), NOW), Plan::default());
+}
+
+#[test]
+fn a_finished_job_waits_for_its_log_and_a_running_one_does_not() {
+    let nothing = desired(vec![]);
+    for (ended, log_ended, waits) in [(true, false, true), (true, true, false), (false, false, false)] {
+        let mut memory = Memory::default();
+        memory.set(attempt(1), Some(Phase::Released(NOW)));
+        let mut observed = Observed::default();
+        observed.jobs.insert(key(1), seen(Some(attempt(1)), ended));
+        if log_ended {
+            observed.log_ended.insert(attempt(1));
+        }
+        let soon = plan(Some(&nothing), &observed, &memory, &policy(), NOW.plus_millis(29_999));
+        assert_eq!(soon.actions.is_empty(), waits, "{ended} {log_ended}");
+        assert_eq!(soon.wake_at.is_some(), waits);
+        let late = plan(Some(&nothing), &observed, &memory, &policy(), NOW.plus_millis(30_000));
+        assert!(matches!(late.actions.as_slice(), [Action::Delete { .. }]));
+    }
+}
+
+#[test]
+fn an_attempt_that_was_never_created_is_told_removed_when_released() {
+    let mut memory = Memory::default();
+    memory.set(attempt(1), Some(Phase::Wanted));
+    let told = plan(Some(&desired(vec![])), &Observed::default(), &memory, &policy(), NOW);
+    assert_eq!(steps(&told), [(AttemptStep::Removed, "")]);
+}
+
+proptest! {
+    /// Whatever the start, a few rounds reach a plan without actions; foreign objects stay.
+    #[test]
+    fn planning_reaches_a_fixed_point(
+        want in prop::collection::btree_set(1_u32..5, 0..4),
+        there in prop::collection::btree_map(1_u32..5, (0_u8..3, any::<bool>()), 0..4),
+        known in prop::collection::btree_map(1_u32..5, 0_u8..5, 0..4),
+    ) {
+        let want = desired(want.into_iter().map(|number| wanted(number, "ml")).collect());
+        let (mut observed, mut memory) = (Observed::default(), Memory::default());
+        for (number, (whose, ended)) in there {
+            let ours = match whose { 0 => None, 1 => Some(attempt(number)), _ => Some(attempt(number + 10)) };
+            observed.jobs.insert(key(number), seen(ours, ended));
+        }
+        for (number, phase) in known {
+            let phases = [Phase::Wanted, Phase::Created, Phase::Released(NOW), Phase::Refused, Phase::Removed];
+            memory.set(attempt(number), Some(phases[usize::from(phase)]));
+        }
+        let foreign: Vec<_> = observed.jobs.iter().filter(|(_, job)| job.ours.is_none()).map(|(key, _)| key.clone()).collect();
+        let mut now = NOW;
+        for _ in 0..6 {
+            let next = plan(Some(&want), &observed, &memory, &policy(), now);
+            apply(&next, &mut observed, &mut memory);
+            now = now.plus_millis(LOG_GRACE_MILLIS);
+        }
+        let last = plan(Some(&want), &observed, &memory, &policy(), now);
+        prop_assert_eq!(last, Plan::default());
+        for key in foreign {
+            prop_assert!(observed.jobs.contains_key(&key));
+        }
+    }
+}
