@@ -19,6 +19,11 @@ applyTheme();
 const link = tokenInFragment(window.location.hash);
 if (link) window.history.replaceState(null, "", window.location.pathname + window.location.search + link.rest);
 
+// A link opened in a window that already shows the console changes only the fragment: start again with it.
+window.addEventListener("hashchange", () => {
+  if (tokenInFragment(window.location.hash)) window.location.reload();
+});
+
 const root = document.getElementById("root");
 if (!root) throw new Error("index.html has no element with the id root");
 createRoot(root).render(

@@ -39,11 +39,9 @@ export async function remove(path: string): Promise<void> {
 }
 
 async function write<T>(method: string, path: string, body?: unknown): Promise<T> {
-  const init: RequestInit = { method };
-  if (body !== undefined) {
-    init.body = JSON.stringify(body);
-    init.headers = { "content-type": "application/json" };
-  }
+  // A page of another origin cannot send this header, so the cookie alone never writes.
+  const init: RequestInit = { method, headers: { "x-squadron-csrf": "1", ...(body === undefined ? {} : { "content-type": "application/json" }) } };
+  if (body !== undefined) init.body = JSON.stringify(body);
   const response = await send(apiUrl(path), init);
   const text = await response.text();
   return (text ? JSON.parse(text) : undefined) as T;

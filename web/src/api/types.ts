@@ -43,6 +43,13 @@ export interface Job {
   stale_since?: string | null;
 }
 
+export interface SubmitReply {
+  job?: Job | null;
+  position?: number | null;
+  link: string;
+  warnings: string[];
+}
+
 export interface Attempt {
   number: number;
   cluster: string;

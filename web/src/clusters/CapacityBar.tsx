@@ -8,7 +8,7 @@ export function CapacityBar({ label, total, free, show }: { label: string; total
   return (
     <div className="bar-row">
       <span>{label}</span>
-      <span className="bar" aria-hidden="true"><span className={share >= 90 ? "bar-fill bar-full" : "bar-fill"} style={{ inlineSize: `${share}%` }} /></span>
+      <span className="bar" aria-hidden="true"><span className="bar-fill" style={{ inlineSize: `${share}%` }} /></span>
       <span className="bar-text"><b>{show(Math.max(0, free))}</b> free of {show(total)}</span>
     </div>
   );

@@ -7,6 +7,7 @@ import { State } from "../ui/State";
 import { Ago, Clock } from "../ui/Time";
 import { AcceptPanel } from "./AcceptPanel";
 import { CapacityBar } from "./CapacityBar";
+import { RevokeButton } from "./RevokeButton";
 
 /** Skew beyond this many milliseconds is shown as a warning: times of facts become hard to compare. */
 const SKEW_WARNING_MS = 2_000;
@@ -36,14 +37,17 @@ export function ClusterCard({ cluster }: { cluster: Cluster }) {
           <CapacityBar label="GPU" total={cluster.allocatable.gpus} free={cluster.free.gpus} show={String} />
         </div>
       )}
-      {heard && (
+      {cluster.state !== "revoked" && (
         <footer className="cluster-foot">
-          <span>{plural(cluster.nodes, "node")}</span>
+          {heard && <span>{plural(cluster.nodes, "node")}</span>}
           {cluster.kubernetes_version && <span>Kubernetes {cluster.kubernetes_version.replace(/^v/, "")}</span>}
           {cluster.agent_version && <span>agent {cluster.agent_version}</span>}
           <Skew ms={cluster.clock_skew_ms} />
           {cluster.spool_bytes > 0 && <span title="Facts and logs on the agent's disk that are not acknowledged yet">{bytes(cluster.spool_bytes)} waiting in its spool</span>}
-          <Link to={`/jobs?cluster=${encodeURIComponent(cluster.name)}`}>Jobs here</Link>
+          <span className="cluster-links">
+            <RevokeButton cluster={cluster} />
+            {heard && <Link to={`/jobs?cluster=${encodeURIComponent(cluster.name)}`}>Jobs here</Link>}
+          </span>
         </footer>
       )}
     </article>

@@ -27,7 +27,7 @@ test("grouping digits keeps every decimal", () => {
 });
 
 test("hours on screen say when they are tiny", () => {
-  expect([hours("0.000000"), hours("0.000100"), hours("1.250000"), hours("1250.5")]).toEqual(["0", "< 0.001", "1.250", "1,250.50"]);
+  expect([hours("0.000000"), hours("0.000100"), hours("1.250000"), hours("1250.5")]).toEqual(["0.000", "< 0.001", "1.250", "1,250.500"]);
 });
 
 test("counts agree with their noun and skews have a sign", () => {

@@ -53,13 +53,12 @@ export function grouped(decimal: string): string {
   return sign + whole.replace(/\B(?=(\d{3})+$)/g, ",") + fraction;
 }
 
-/** Hours for the screen: the server's text without trailing zeros; full precision stays in tooltip and export. */
+/** Hours for the screen, with three decimals; full precision stays in tooltip and export. */
 export function hours(decimal: string): string {
   const value = Number(decimal);
   if (!Number.isFinite(value)) return decimal;
-  if (value === 0) return "0";
-  if (Math.abs(value) < 0.001) return "< 0.001";
-  return grouped(value.toFixed(Math.abs(value) < 10 ? 3 : 2));
+  if (value !== 0 && Math.abs(value) < 0.0005) return "< 0.001";
+  return grouped(value.toFixed(3));
 }
 
 function trim(value: number, decimals: number): string {

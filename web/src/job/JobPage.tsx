@@ -1,4 +1,4 @@
-import { NavLink, useParams, useSearchParams } from "react-router";
+import { Link, useParams, useSearchParams } from "react-router";
 import { useJob } from "../api/queries";
 import type { JobDetail } from "../api/types";
 import { Loaded } from "../ui/Feedback";
@@ -47,10 +47,10 @@ function Tabs({ detail, tab }: { detail: JobDetail; tab: Tab }) {
   return (
     <nav className="tabs" aria-label="Sections of this job">
       {TABS.map((name) => (
-        <NavLink key={name} to={name === "summary" ? "?" : `?tab=${name}`} preventScrollReset aria-current={name === tab ? "page" : undefined} className={name === tab ? "active" : "inactive"}>
-          {name}
+        <Link key={name} to={name === "summary" ? "?" : `?tab=${name}`} aria-current={name === tab ? "page" : undefined}>
+          {name.charAt(0).toUpperCase() + name.slice(1)}
           {Boolean(counts[name]) && <span className="tab-count">{counts[name]}</span>}
-        </NavLink>
+        </Link>
       ))}
     </nav>
   );

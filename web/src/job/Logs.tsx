@@ -36,14 +36,15 @@ function LogView({ detail, attempt, choose }: { detail: JobDetail; attempt: numb
   const [follow, setFollow] = useState(marked === 0);
   const [wrap, setWrap] = useState(true);
   const [search, setSearch] = useState(params.get("find") ?? "");
-  const [hit, setHit] = useState(0);
+  const [hit, setHit] = useState(-1);
   const [jump, setJump] = useState(marked);
   const { attempts, job } = detail;
   const ended = isTerminal(job.state) || Boolean(attempts.find((one) => one.number === attempt)?.ended_at);
   const { lines, dropped, status } = useLog(job.id, attempt, ended);
   const needle = useDeferredValue(search);
   const found = useMemo(() => matches(lines, needle), [lines, needle]);
-  const current = found.length > 0 ? found[Math.min(hit, found.length - 1)] ?? 0 : 0;
+  const place = Math.min(hit, found.length - 1);
+  const current = found[place] ?? 0;
 
   const go = (line: number) => {
     setFollow(false);
@@ -51,7 +52,7 @@ function LogView({ detail, attempt, choose }: { detail: JobDetail; attempt: numb
   };
   const step = (by: number) => {
     if (found.length === 0) return;
-    const next = (Math.min(hit, found.length - 1) + by + found.length) % found.length;
+    const next = (Math.max(place, by > 0 ? -1 : 0) + by + found.length) % found.length;
     setHit(next);
     go(found[next] ?? 0);
   };
@@ -83,14 +84,14 @@ function LogView({ detail, attempt, choose }: { detail: JobDetail; attempt: numb
           <Icon name="search" size={14} />
           <input type="search" data-search aria-label="Find in the log" placeholder="Find" value={search} onChange={(event) => {
             setSearch(event.target.value);
-            setHit(0);
+            setHit(-1);
           }} />
-          {needle && <span className="log-found" aria-live="polite">{found.length === 0 ? "none" : `${Math.min(hit, found.length - 1) + 1}/${found.length}`}</span>}
+          {needle && <span className="log-found" aria-live="polite">{found.length === 0 ? "none" : place < 0 ? `${found.length} lines` : `${place + 1}/${found.length}`}</span>}
         </form>
-        {found.length > 1 && <><Button look="quiet" aria-label="Previous match" onClick={() => step(-1)}>↑</Button><Button look="quiet" aria-label="Next match" onClick={() => step(1)}>↓</Button></>}
+        {found.length > 0 && <><Button look="quiet" aria-label="Previous match" onClick={() => step(-1)}>↑</Button><Button look="quiet" aria-label="Next match" onClick={() => step(1)}>↓</Button></>}
         <Button icon="incidents" onClick={firstError}>First error</Button>
         <Button aria-pressed={wrap} onClick={() => setWrap(!wrap)}>Wrap</Button>
-        <Button aria-pressed={follow} icon={follow ? "pause" : "play"} onClick={() => setFollow(!follow)}>{follow ? "Pause" : "Follow"}</Button>
+        <Button icon={follow ? "pause" : "play"} onClick={() => setFollow(!follow)}>{follow ? "Pause" : "Follow"}</Button>
         <a className="button button-plain" href={logUrl(job.id, attempt)} download={`${job.name}-${attempt}.log`}><Icon name="download" />Download</a>
       </div>
     }>

@@ -61,13 +61,13 @@ function Filters({ filter, apply }: { filter: JobFilter; apply: (next: JobFilter
   return (
     <div className="filters" role="search" aria-label="Filter jobs">
       <Segments label="Group of states" value={group} onChange={(value) => set({ status: groups[value] })} options={[{ value: "all", label: "All" }, { value: "active", label: "Active" }, { value: "finished", label: "Finished" }]} />
-      <Choices label="States" chosen={filter.status} onToggle={(state) => apply(toggled(filter, state))} options={STATES.map((value) => ({ value, icon: lookOf(value).icon, tone: lookOf(value).tone }))} />
       <div className="filters-end">
         <Select label="Queue" any="Any queue" value={filter.queue} options={(queues.data?.items ?? []).map((queue) => queue.name)} onChange={(queue) => set({ queue })} />
         <Select label="Cluster" any="Any cluster" value={filter.cluster} options={(clusters.data?.items ?? []).map((cluster) => cluster.name)} onChange={(cluster) => set({ cluster })} />
         {filter.owner && <Button icon="cross" onClick={() => set({ owner: "" })}>owner {filter.owner}</Button>}
         {narrows(filter) && <Button look="quiet" onClick={() => apply(readFilter(new URLSearchParams()))}>Clear</Button>}
       </div>
+      <Choices label="States" chosen={filter.status} onToggle={(state) => apply(toggled(filter, state))} options={STATES.map((value) => ({ value, icon: lookOf(value).icon, tone: lookOf(value).tone }))} />
     </div>
   );
 }

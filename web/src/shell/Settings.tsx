@@ -25,7 +25,7 @@ export function Settings({ me, onHelp }: { me: Me | undefined; onHelp: () => voi
         <Segments label="Theme" value={theme} onChange={(next) => prefer({ theme: next })} options={[{ value: "auto", label: "Auto", icon: "auto" }, { value: "light", label: "Light", icon: "sun" }, { value: "dark", label: "Dark", icon: "moon" }]} />
         <p className="settings-note">Times in {zoneName(zone)}</p>
         <div className="settings-me">
-          <span title={me ? `Role ${me.role}` : undefined}>{me?.subject ?? "unknown"}{me && <small>{me.role}</small>}</span>
+          <span title={me && `Role ${me.role}`}>{me?.subject ?? "unknown"}{me && me.role !== me.subject && <small>{me.role}</small>}</span>
           <Button look="quiet" icon="out" aria-label="Sign out" title="Sign out" onClick={() => void leave()} />
         </div>
         <p className="settings-note">

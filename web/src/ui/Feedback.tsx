@@ -74,6 +74,8 @@ export function Loaded<T>({ query, lines, children }: { query: UseQueryResult<T>
       </>
     );
   }
-  if (query.isError) return <ProblemBox problem={asProblem(query.error)} retry={retry} />;
+  // A first failure is shown at once, not only when the quiet repeats have failed as well.
+  const failure = query.error ?? query.failureReason;
+  if (failure) return <ProblemBox problem={asProblem(failure)} retry={retry} />;
   return <Skeleton {...(lines === undefined ? {} : { lines })} />;
 }

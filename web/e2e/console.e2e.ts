@@ -1,0 +1,141 @@
+import type { APIRequestContext, Browser } from "playwright-core";
+import { readFile } from "node:fs/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Cluster, Job, Page as List, SubmitReply, Usage } from "../src/api/types";
+import { api, JOB, json, launch, SERVER, shoot, signIn, TOKEN, visitor } from "./stage";
+import { hugeJob } from "./manifest";
+
+let browser: Browser;
+let server: APIRequestContext;
+
+beforeAll(async () => {
+  browser = await launch();
+  server = await api();
+});
+afterAll(async () => {
+  await server.dispose();
+  await browser.close();
+});
+
+test("a wrong token is refused with a next step, the right one opens the page that was asked for", async () => {
+  const { page, context } = await visitor(browser);
+  await page.goto(`${SERVER}/queues`);
+  await page.getByLabel("API token").fill("sqd_wrong");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("alert").getByText("SQD-1001").waitFor();
+  await shoot(page, "sign-in");
+  await page.getByLabel("API token").fill(TOKEN);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Queues" }).waitFor();
+  expect(await context.cookies()).toContainEqual(expect.objectContaining({ name: "__Host-squadron", httpOnly: true, secure: true, sameSite: "Strict" }));
+  expect(await page.evaluate(() => JSON.stringify([localStorage, sessionStorage, document.cookie]))).not.toContain(TOKEN);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByLabel("API token").waitFor();
+  await context.close();
+});
+
+test("a login link signs in and leaves no token in the address", async () => {
+  const { page, context } = await visitor(browser);
+  await signIn(page, "/usage");
+  expect(page.url()).toBe(`${SERVER}/usage`);
+  await context.close();
+});
+
+test("a job that is submitted elsewhere appears by itself, says why it waits, and can be cancelled", async () => {
+  const { page, context, complaints } = await visitor(browser);
+  await signIn(page, "/jobs");
+  const name = `console-${Date.now().toString(36)}`;
+  const reply = await server.post("/api/v1/jobs", { data: { manifest: hugeJob(name), queue: "default" } });
+  expect(reply.status(), await reply.text()).toBeLessThan(300);
+  const { job } = (await reply.json()) as SubmitReply;
+  const row = page.locator("tr", { hasText: name });
+  await row.locator('[data-state="queued"]').waitFor({ timeout: 15_000 });
+  await row.getByRole("link", { name }).click();
+  await page.getByRole("heading", { name, level: 1 }).waitFor();
+  await page.getByRole("navigation", { name: "Sections of this job" }).getByRole("link", { name: /^Why/ }).click();
+  await page.locator(".blockers li").first().waitFor({ timeout: 20_000 });
+  await shoot(page, "job-why");
+
+  await page.getByRole("button", { name: "Cancel" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel(/Reason/).fill("checked in the browser");
+  await dialog.getByRole("button", { name: "Cancel the job" }).click();
+  await page.locator('.job-title [data-state="cancelled"]').waitFor({ timeout: 15_000 });
+  expect((await json<{ job: Job }>(server, `/api/v1/jobs/${job?.id}`)).job.state).toBe("cancelled");
+
+  await page.goto(`${SERVER}/jobs?status=cancelled&queue=default`);
+  await row.waitFor();
+  await page.getByRole("button", { name: "Active", exact: true }).click();
+  await row.waitFor({ state: "detached" });
+  expect(new URL(page.url()).searchParams.get("queue")).toBe("default");
+  await page.goBack();
+  await row.waitFor();
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test("a job that does not exist gives its sentence and the next step", async () => {
+  const { page, context } = await visitor(browser);
+  await signIn(page, "/jobs/no-such-job");
+  await page.getByRole("alert").getByText("SQD-1003").waitFor();
+  await context.close();
+});
+
+test("every cluster shows its state and how old its last word is", async () => {
+  const { page, context } = await visitor(browser);
+  await signIn(page, "/clusters");
+  const { items } = await json<List<Cluster>>(server, "/api/v1/clusters");
+  for (const cluster of items) {
+    const card = page.locator(`[data-cluster="${cluster.name}"]`);
+    await card.locator(`[data-state="${cluster.state}"]`).waitFor();
+    if (cluster.last_heard_at && cluster.state !== "revoked") expect(await card.locator(".last-word").innerText()).toMatch(/last word\s+\d+ [smhd] ago/);
+    if (cluster.silent_since) await card.getByText(/Silent since/).waitFor();
+  }
+  if (items.length === 0) await page.getByText("No clusters yet").waitFor();
+  await context.close();
+});
+
+test("usage rows sum to the total, and the file is what the screen shows", async () => {
+  const { page, context } = await visitor(browser);
+  await signIn(page, "/usage?by=kind,team,job,cluster");
+  const usage = await json<Usage>(server, "/api/v1/usage?by=kind,team,job,cluster");
+  if (usage.rows.length === 0) {
+    await page.getByText("Nothing was held in this time").waitFor();
+    return context.close();
+  }
+  await page.locator("[data-usage-row]").first().waitFor();
+  const amounts = await page.locator("[data-usage-row] [data-amount]").allInnerTexts();
+  const total = await page.locator("tfoot [data-amount]").innerText();
+  expect(amounts.map(units).reduce((a, b) => a + b, 0n)).toBe(units(total));
+
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
+  const lines = (await readFile(await file.path(), "utf8")).trimEnd().split("\r\n");
+  expect(lines[0]).toBe(`kind,team,job,cluster,cpu_hours,memory_gib_hours,gpu_hours,amount_${usage.currency || "none"}`);
+  expect(lines).toHaveLength(amounts.length + 2);
+  expect(units(lines.at(-1)?.split(",").at(-1) ?? "")).toBe(units(total));
+  await context.close();
+});
+
+test.skipIf(!JOB)("the log on screen is the log of the API, and search finds its lines", async () => {
+  const { page, context, complaints } = await visitor(browser);
+  const log = await (await server.get(`/api/v1/jobs/${JOB}/logs`)).text();
+  const lines = log.split("\n").filter((line) => line.trim() !== "");
+  expect(lines.length).toBeGreaterThan(0);
+  await signIn(page, `/jobs/${JOB}?tab=logs`);
+  await page.locator(".log-line").first().waitFor();
+  await expect.poll(() => page.locator(".log-line").count(), { timeout: 15_000 }).toBeGreaterThanOrEqual(lines.length);
+  const word = /[A-Za-z]{5,}/.exec(lines.at(-1) ?? "")?.[0] ?? "ray";
+  await page.getByLabel("Find in the log").fill(word);
+  await expect.poll(() => page.locator(".log mark").count()).toBeGreaterThan(0);
+  await page.getByRole("button", { name: "Next match" }).click();
+  await page.locator(".log-current mark").first().waitFor();
+  await page.getByText("complete,").waitFor();
+  await shoot(page, "job-logs");
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+/** A decimal text as whole units of its last digit; all amounts of a report have the same number of decimals. */
+function units(decimal: string): bigint {
+  return BigInt(decimal.replaceAll(",", "").replace(".", ""));
+}
