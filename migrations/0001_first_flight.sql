@@ -24,6 +24,15 @@ create table api_token (
     last_used_at timestamptz
 );
 
+-- A browser that traded a token for a cookie. The cookie's secret is kept as a digest only.
+create table console_session (
+    sha256      bytea primary key,
+    token_id    uuid not null references api_token (id) on delete cascade,
+    created_at  timestamptz not null,
+    used_at     timestamptz not null,
+    expires_at  timestamptz not null
+);
+
 create table audit (
     id          uuid primary key,
     at          timestamptz not null,

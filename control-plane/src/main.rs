@@ -1,2 +1,3 @@
-//! The control plane.
+//! The control plane's command line.
+
 fn main() {}

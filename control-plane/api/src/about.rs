@@ -19,3 +19,16 @@ pub struct Me {
     pub subject: String,
     pub role: String,
 }
+
+/// `POST /api/v1/session`: trades a token for a cookie that scripts cannot read; answers [`Me`]. `DELETE` ends it.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SignInRequest {
+    pub token: String,
+}
+
+impl std::fmt::Debug for SignInRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SignInRequest { token: [redacted] }")
+    }
+}

@@ -4,6 +4,7 @@
 //! `snake_case`, lists come in a [`Page`] that says its age and whether it is partial.
 
 pub mod about;
+pub mod audit;
 pub mod cluster;
 pub mod error;
 pub mod incident;
@@ -11,6 +12,7 @@ pub mod job;
 pub mod log;
 pub mod queue;
 pub mod route;
+pub mod token;
 pub mod usage;
 
 use serde::{Deserialize, Serialize};

@@ -10,6 +10,18 @@ pub const BASE: &str = "/api/v1";
 pub const VERSION: &str = "/api/v1/version";
 /// `GET`: [`crate::about::Me`].
 pub const ME: &str = "/api/v1/me";
+/// `POST` a [`crate::about::SignInRequest`], answers [`crate::about::Me`] and sets the cookie; `DELETE` signs out. Writes
+/// that carry the cookie need the header [`CSRF_HEADER`] with any value.
+pub const SESSION: &str = "/api/v1/session";
+/// Proves that a write with a cookie was made by a script of our own origin.
+pub const CSRF_HEADER: &str = "x-squadron-csrf";
+/// `POST` a [`crate::token::AddTokenRequest`], answers [`crate::token::AddTokenReply`]; `GET` a page of
+/// [`crate::token::Token`].
+pub const TOKENS: &str = "/api/v1/tokens";
+/// `DELETE` revokes the token.
+pub const TOKEN: &str = "/api/v1/tokens/{token}";
+/// `GET` a page of [`crate::audit::AuditEntry`], newest first.
+pub const AUDIT: &str = "/api/v1/audit";
 /// `GET` with `since`: server-sent [`crate::Change`]s.
 pub const EVENTS: &str = "/api/v1/events";
 

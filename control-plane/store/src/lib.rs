@@ -5,11 +5,14 @@
 //! again and so must not act on anything but its connection. Fails with [`StoreError`]; a database that cannot be
 //! reached is [`StoreError::Unavailable`], which callers answer with "try again", and the pool reconnects by itself.
 
+pub mod audit;
+mod control_plane;
 pub mod error;
 pub mod server;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod time;
+pub mod token;
 mod txn;
 
 use std::time::Duration;

@@ -1,0 +1,104 @@
+//! What stands around every handler, from the outside in: request id, security headers, one error shape, panic guard,
+//! body limit.
+
+use std::any::Any;
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    extract::{DefaultBodyLimit, Request},
+    http::{HeaderValue, Method, StatusCode, Uri, header},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+};
+use squadron_api::error::{Code, Problem};
+use tower_http::catch_panic::CatchPanicLayer;
+
+use super::{
+    error::{Api, respond},
+    request_id,
+};
+use crate::state::AppState;
+
+/// Greatest request body, in bytes; a manifest fits.
+const BODY_LIMIT: usize = 1024 * 1024;
+/// No inline script or style, nothing from elsewhere, no frame around us.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
+     connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/// Wraps the router.
+pub fn around(router: Router<AppState>, _state: &AppState) -> Router<AppState> {
+    router
+        .layer(DefaultBodyLimit::max(BODY_LIMIT))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(middleware::from_fn(one_shape))
+        .layer(middleware::from_fn(security_headers))
+        .layer(middleware::from_fn(request_id::assign))
+}
+
+/// A known path with a method that it does not have.
+pub async fn method_not_allowed(method: Method, uri: Uri) -> Response {
+    let mut problem = Problem {
+        code: Code::BadRequest.text().to_owned(),
+        status: StatusCode::METHOD_NOT_ALLOWED.as_u16(),
+        detail: format!("{} cannot be used with {method}", uri.path()),
+        next_step: "see /openapi.json for the methods of every path".to_owned(),
+        request_id: request_id::current(),
+        fields: Vec::new(),
+    };
+    problem.detail.truncate(400);
+    respond(&problem)
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "the panic layer hands it over")]
+fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("a panic without a message");
+    Api::internal(&std::io::Error::other(text.to_owned())).into_response()
+}
+
+/// Turns what axum itself refuses (bad JSON, bad query, body too large) into a problem.
+async fn one_shape(request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    let status = response.status();
+    let is_problem = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes() == b"application/problem+json");
+    if !(status.is_client_error() || status.is_server_error()) || is_problem {
+        return response;
+    }
+    reshape(status, response.into_body()).await
+}
+
+async fn reshape(status: StatusCode, body: Body) -> Response {
+    let text = to_bytes(body, 4096).await.unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).trim().to_owned();
+    let code = match status {
+        StatusCode::PAYLOAD_TOO_LARGE => Code::TooLarge,
+        StatusCode::NOT_FOUND => Code::NotFound,
+        status if status.is_server_error() => Code::Internal,
+        _ => Code::BadRequest,
+    };
+    let detail = if text.is_empty() { "the request cannot be read".to_owned() } else { text };
+    Api::new(code, detail, "compare the request with /openapi.json").into_response()
+}
+
+async fn security_headers(request: Request, next: Next) -> Response {
+    let is_api = request.uri().path().starts_with(squadron_api::route::BASE);
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
+    headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
+    if is_api {
+        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    }
+    response
+}

@@ -1,0 +1,44 @@
+//! The OpenAPI document: every module's part, merged. Checked in at docs/openapi.json; a test compares the two.
+
+use axum::Json;
+use squadron_api::error::Problem;
+use utoipa::OpenApi;
+
+use super::{
+    health,
+    routes::{Access, Routes},
+};
+
+#[derive(OpenApi)]
+#[openapi(
+    info(title = "Squadron", description = "One control plane for Ray on many Kubernetes clusters."),
+    paths(serve),
+    components(schemas(Problem))
+)]
+struct Doc;
+
+pub fn mount(routes: Routes) -> Routes {
+    routes.get("/openapi.json", Access::Public, serve)
+}
+
+/// The whole document.
+pub fn document() -> utoipa::openapi::OpenApi {
+    let mut document = Doc::openapi();
+    for part in [health::Doc::openapi()] {
+        document.merge(part);
+    }
+    document
+}
+
+/// The document as it is checked in: pretty JSON with a newline at its end.
+pub fn text() -> String {
+    let mut text = document().to_pretty_json().unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// This document.
+#[utoipa::path(get, path = "/openapi.json", tag = "about", responses((status = 200, body = Object)))]
+async fn serve() -> Json<utoipa::openapi::OpenApi> {
+    Json(document())
+}

@@ -1,0 +1,9 @@
+//! The control plane: the HTTP API for people, the link for agents, and the tasks between them.
+//!
+//! Invariant: truth lives in Postgres. Whatever this process holds in memory can be lost at any moment; its next start
+//! finds everything that was answered or acknowledged.
+
+pub mod clock;
+pub mod http;
+pub mod state;
+pub mod wake;

@@ -1,0 +1,60 @@
+//! What every part of the control plane shares. Nothing in here is state that a second replica would need to know.
+
+use std::{ops::Deref, sync::Arc, time::Duration};
+
+use squadron_core::id::ControlPlaneId;
+use squadron_store::Store;
+
+use crate::wake::Wake;
+
+/// Shared by requests, link streams and tasks. Cheap to clone.
+#[derive(Clone)]
+pub struct AppState(Arc<Shared>);
+
+/// The parts.
+pub struct Shared {
+    pub store: Store,
+    pub wake: Wake,
+    pub identity: ControlPlaneId,
+    pub settings: Settings,
+}
+
+/// What an administrator set, and what follows from it.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where people reach the console and the API, without a slash at the end.
+    pub public_url: String,
+    /// Where agents reach the link.
+    pub agent_address: String,
+    /// PEM bundle that signs both listeners' certificates.
+    pub ca_bundle: String,
+    /// How often an agent says that it lives.
+    pub heartbeat: Duration,
+    /// How long the RayJob of a finished job stays in its cluster.
+    pub finished_retention: Duration,
+}
+
+impl Settings {
+    /// Silence after which a cluster counts as silent: two missed heartbeats, and half a beat for the way.
+    pub fn silent_after(&self) -> Duration {
+        self.heartbeat * 5 / 2
+    }
+
+    /// The console's page of a job.
+    pub fn job_link(&self, job: impl std::fmt::Display) -> String {
+        format!("{}/jobs/{job}", self.public_url)
+    }
+}
+
+impl AppState {
+    pub fn new(shared: Shared) -> AppState {
+        AppState(Arc::new(shared))
+    }
+}
+
+impl Deref for AppState {
+    type Target = Shared;
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
