@@ -8,6 +8,7 @@ pub mod authz;
 pub mod dispatch;
 pub mod fact;
 pub mod id;
+pub mod incident;
 pub mod job;
 pub mod link;
 pub mod name;
