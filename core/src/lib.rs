@@ -11,6 +11,7 @@ pub mod id;
 pub mod incident;
 pub mod job;
 pub mod link;
+pub mod meter;
 pub mod name;
 pub mod quantity;
 pub mod resources;
