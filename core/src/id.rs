@@ -61,6 +61,6 @@ impl fmt::Display for AttemptId {
 }
 
 /// One life of a cluster's agent. A greater epoch supersedes a smaller one; records are numbered within it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Epoch(pub u64);
