@@ -2,6 +2,7 @@ import { useSyncExternalStore } from "react";
 import { Navigate, Route, Routes } from "react-router";
 import { sessionState, subscribeSession } from "./api/session";
 import { ClustersPage } from "./clusters/ClustersPage";
+import { FleetPage } from "./fleet/FleetPage";
 import { IncidentPage } from "./incidents/IncidentPage";
 import { IncidentsPage } from "./incidents/IncidentsPage";
 import { JobPage } from "./job/JobPage";
@@ -19,8 +20,8 @@ export function App({ token }: { token: string }) {
   return (
     <Routes>
       <Route element={<Shell />}>
-        <Route index element={<Navigate to="/jobs" replace />} />
-        <Route path="login" element={<Navigate to="/jobs" replace />} />
+        <Route index element={<FleetPage />} />
+        <Route path="login" element={<Navigate to="/" replace />} />
         <Route path="jobs" element={<JobsPage />} />
         <Route path="jobs/:job" element={<JobPage />} />
         <Route path="clusters" element={<ClustersPage />} />

@@ -4,6 +4,7 @@ import "./styles/controls.css";
 import "./styles/shell.css";
 import "./styles/pages.css";
 import "./styles/logs.css";
+import "./styles/fleet.css";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";

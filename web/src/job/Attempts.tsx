@@ -11,15 +11,14 @@ export function Attempts({ attempts }: { attempts: Attempt[] }) {
     <TableFrame label="Attempts">
       <table className="table">
         <thead>
-          <tr><th scope="col" className="number">No.</th><th scope="col">State</th><th scope="col">Cluster</th><th scope="col">RayJob</th><th scope="col">Why here, why ended</th><th scope="col">Assigned</th><th scope="col" className="number">Ran</th></tr>
+          <tr><th scope="col" className="number">No.</th><th scope="col">State</th><th scope="col">Cluster, RayJob</th><th scope="col">Why here, why ended</th><th scope="col">Assigned</th><th scope="col" className="number">Ran</th></tr>
         </thead>
         <tbody>
           {[...attempts].reverse().map((attempt) => (
             <tr key={attempt.number}>
               <td className="number" data-label="Attempt">{attempt.number}</td>
               <td><State word={attempt.state} /></td>
-              <td data-label="Cluster">{attempt.cluster}</td>
-              <td data-label="RayJob"><code>{attempt.object}</code></td>
+              <td className="cell-object" data-label="Cluster">{attempt.cluster}<p className="sentence" data-label="RayJob"><code>{attempt.object}</code></p></td>
               <td className="cell-prose">{attempt.chosen_because}{attempt.ended_because && <p className="sentence">{attempt.ended_because}</p>}</td>
               <td data-label="Assigned"><When at={attempt.assigned_at} /></td>
               <td className="number" data-label="Ran"><Span from={attempt.running_at} to={attempt.ended_at} /></td>

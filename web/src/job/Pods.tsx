@@ -21,7 +21,7 @@ export function Pods({ pods, job }: { pods: Pod[]; job: Job }) {
               <td><State word={pod.phase} as={`${pod.phase.toLowerCase()}_pod`} />{pod.gone && <span className="tag">gone</span>}</td>
               <td className="cell-main"><code>{pod.name}</code></td>
               <td data-label="Role">{pod.role}</td>
-              <td data-label="Node">{pod.node || <span className="muted">not bound</span>}</td>
+              <td className="cell-wrap" data-label="Node">{pod.node || <span className="muted">not bound</span>}</td>
               <td data-label="Reason">{pod.reason ? <code>{pod.reason}</code> : <span className="muted">–</span>}</td>
               <td className="number" data-label="Exit code">{pod.exit_code ?? <span className="muted">–</span>}</td>
             </tr>

@@ -26,11 +26,9 @@ export function JobTable({ jobs, scope }: { jobs: Job[]; scope: string }) {
             <tr>
               <th scope="col">State</th>
               <th scope="col">Job</th>
-              <th scope="col">Queue</th>
-              <th scope="col">Cluster</th>
+              <th scope="col">Queue, cluster</th>
               <th scope="col">Asks for</th>
-              <th scope="col" className="number">Submitted</th>
-              <th scope="col" className="number">Ran</th>
+              <th scope="col" className="number">Submitted, ran</th>
             </tr>
           </thead>
           <tbody>
@@ -58,11 +56,9 @@ function Row({ job, gone }: { job: Job; gone: boolean }) {
         {job.stale_since && <span className="tag tone-amber"><Icon name="mute" size={12} />last word <Ago at={job.stale_since} /></span>}
         <p className="sentence">{job.sentence}</p>
       </td>
-      <td data-label="Queue">{job.queue}</td>
-      <td data-label="Cluster">{job.cluster ?? <span className="muted">–</span>}</td>
-      <td data-label="Asks for" className="nowrap">{resources(job.requests)}</td>
-      <td data-label="Submitted" className="number"><Ago at={job.submitted_at} /></td>
-      <td data-label="Ran" className="number"><Span from={job.started_at} to={job.ended_at} /></td>
+      <td data-label="Queue" className="cell-wrap">{job.queue}{job.cluster && <p className="sentence" data-label="on">{job.cluster}</p>}</td>
+      <td data-label="Asks for">{resources(job.requests)}</td>
+      <td data-label="Submitted" className="number"><Ago at={job.submitted_at} />{job.started_at && <p className="sentence" data-label={job.ended_at ? "ran" : "runs for"}><Span from={job.started_at} to={job.ended_at} /></p>}</td>
     </tr>
   );
 }

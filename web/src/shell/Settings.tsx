@@ -19,7 +19,7 @@ export function Settings({ me, onHelp }: { me: Me | undefined; onHelp: () => voi
   return (
     <div className="settings">
       <LiveDot />
-      <Button look="quiet" icon="gauge" className="settings-toggle" aria-expanded={open} aria-controls="settings" aria-label="Settings" onClick={() => setOpen(!open)} />
+      <Button look="quiet" icon="sliders" className="settings-toggle" aria-expanded={open} aria-controls="settings" aria-label="Settings" onClick={() => setOpen(!open)} />
       <div id="settings" className={`settings-body${open ? " settings-open" : ""}`}>
         <Segments label="Time zone" value={zone} onChange={(next) => prefer({ zone: next })} options={[{ value: "utc", label: "UTC" }, { value: "local", label: "Local" }]} />
         <Segments label="Theme" value={theme} onChange={(next) => prefer({ theme: next })} options={[{ value: "auto", label: "Auto", icon: "auto" }, { value: "light", label: "Light", icon: "sun" }, { value: "dark", label: "Dark", icon: "moon" }]} />

@@ -14,6 +14,7 @@ import { KeyHelp, useKeys } from "./keys";
 import { Settings } from "./Settings";
 
 const PAGES: { to: string; label: string; icon: IconName }[] = [
+  { to: "/", label: "Fleet", icon: "fleet" },
   { to: "/jobs", label: "Jobs", icon: "jobs" },
   { to: "/clusters", label: "Clusters", icon: "clusters" },
   { to: "/incidents", label: "Incidents", icon: "incidents" },
@@ -36,7 +37,7 @@ export function Shell() {
     <div className="shell">
       <a className="skip" href="#main">Skip to content</a>
       <header className="side">
-        <NavLink to="/jobs" className="brand" aria-label="Squadron, jobs">
+        <NavLink to="/" className="brand" aria-label="Squadron, fleet">
           <Logo />
           <span>Squadron</span>
         </NavLink>
@@ -59,7 +60,7 @@ function Navigation() {
   return (
     <nav aria-label="Pages">
       {PAGES.map(({ to, label, icon }) => (
-        <NavLink key={to} to={to}>
+        <NavLink key={to} to={to} end={to === "/"}>
           <Icon name={icon} size={18} />
           <span>{label}</span>
           {to === "/incidents" && count > 0 && <span className="count" aria-label={`${count} open`}>{count}</span>}

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "react";
 import { Dialog } from "../ui/Dialog";
 
-const PAGE_KEYS: Record<string, string> = { j: "/jobs", c: "/clusters", i: "/incidents", u: "/usage", q: "/queues" };
+const PAGE_KEYS: Record<string, string> = { f: "/", j: "/jobs", c: "/clusters", i: "/incidents", u: "/usage", q: "/queues" };
 
 /** Keys that work on every page. They rest while somebody types or a dialog is open. */
 export function useKeys(go: (to: string) => void, help: () => void): void {
@@ -36,7 +36,7 @@ function isTyping(target: EventTarget | null): boolean {
 
 export function KeyHelp({ onClose }: { onClose: () => void }) {
   const keys: [string, string][] = [
-    ["g j", "Jobs"], ["g c", "Clusters"], ["g i", "Incidents"], ["g u", "Usage"], ["g q", "Queues"],
+    ["g f", "Fleet"], ["g j", "Jobs"], ["g c", "Clusters"], ["g i", "Incidents"], ["g u", "Usage"], ["g q", "Queues"],
     ["/", "Go to the search field of the page"], ["Esc", "Close a dialog"], ["?", "This list"],
   ];
   return (

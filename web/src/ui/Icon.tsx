@@ -1,5 +1,6 @@
 /** Line icons on a 16 × 16 grid. Always beside a word or with an accessible name on the control around them. */
 const PATHS = {
+  fleet: "M2.5 2.5h4.7v4.7H2.5zM8.8 2.5h4.7v4.7H8.8zM2.5 8.8h4.7v4.7H2.5zM8.8 8.8h4.7v4.7H8.8z",
   jobs: "M2.5 4h11M2.5 8h11M2.5 12h7",
   clusters: "M8 1.8l5.5 3.1v6.2L8 14.2l-5.5-3.1V4.9zM2.6 5L8 8l5.4-3M8 8v6",
   incidents: "M8 2.2l6.2 11H1.8zM8 6.5v3.2M8 11.6v.1",
@@ -30,7 +31,7 @@ const PATHS = {
   link: "M6.8 9.2l2.4-2.4M7.4 4.6l1.4-1.4a2.8 2.8 0 014 4l-1.4 1.4M8.6 11.4l-1.4 1.4a2.8 2.8 0 01-4-4l1.4-1.4",
   bolt: "M9 1.8L3.5 9H8l-1 5.2L12.5 7H8z",
   info: "M8 14A6 6 0 108 2a6 6 0 000 12zM8 7.2v3.6M8 5v.1",
-  gauge: "M2.5 12a6 6 0 1111 0M8 10l2.8-3.6",
+  sliders: "M2 4.5h6M12 4.5h2M10 2.7v3.6M2 11.5h2M8 11.5h6M6 9.7v3.6",
 } as const;
 
 export type IconName = keyof typeof PATHS;

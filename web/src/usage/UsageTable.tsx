@@ -26,7 +26,7 @@ export function UsageTable({ usage, groups }: { usage: Usage; groups: Group[] })
         <tbody>
           {usage.rows.map((row) => (
             <tr key={groups.map((group) => row[group]).join("\0")} data-usage-row>
-              {groups.map((group) => <td key={group} data-label={TITLES[group]}><Cell row={row} group={group} /></td>)}
+              {groups.map((group) => <td key={group} className="cell-wrap" data-label={TITLES[group]}><Cell row={row} group={group} /></td>)}
               <Figures row={row} />
             </tr>
           ))}
