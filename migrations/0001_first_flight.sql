@@ -156,6 +156,9 @@ create table node (
     first_seen_at timestamptz not null,
     gone_at     timestamptz,
     observed_at timestamptz not null,
+    -- number of the newest fact that the row shows; an older one never overwrites it
+    epoch       bigint not null,
+    seq         bigint not null,
     primary key (cluster_id, uid)
 );
 
@@ -181,8 +184,13 @@ create table pod (
     attempt     integer,
     role        text not null default '',
     ray_cluster text not null default '',
+    worker_group text not null default '',
     containers  jsonb not null default '[]',
+    -- finished_at is when the pod was missed, not when it ended
+    end_estimated boolean not null default false,
     observed_at timestamptz not null,
+    epoch       bigint not null,
+    seq         bigint not null,
     primary key (cluster_id, uid)
 );
 create index pod_of_job on pod (job_id) where job_id is not null;
