@@ -12,6 +12,9 @@ export type LogStatus =
   | { kind: "complete" }
   | { kind: "failed"; problem: Problem };
 
+/** Somebody is looking at the log, so a broken connection is tried again soon. */
+const LONGEST_WAIT_MS = 4_000;
+
 export interface LogHandlers {
   status(status: LogStatus): void;
   bytes(bytes: Uint8Array): void;
@@ -52,7 +55,7 @@ export async function followLog(job: string, attempt: number, finished: () => bo
       if (error instanceof ApiError && isFinal(problem.status)) return on.status({ kind: "failed", problem });
       on.status({ kind: "retrying", problem });
     }
-    await pause(backoff(tries, Math.random()), signal);
+    await pause(Math.min(LONGEST_WAIT_MS, backoff(tries, Math.random())), signal);
   }
 }
 

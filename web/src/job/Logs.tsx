@@ -51,10 +51,12 @@ function LogView({ detail, attempt, choose }: { detail: JobDetail; attempt: numb
     setJump(line);
   };
   const step = (by: number) => {
-    if (found.length === 0) return;
-    const next = (Math.max(place, by > 0 ? -1 : 0) + by + found.length) % found.length;
+    // The drawing may lag behind the typing; the step goes by what was typed.
+    const hits = search === needle ? found : matches(lines, search);
+    if (hits.length === 0) return;
+    const next = (Math.max(Math.min(hit, hits.length - 1), by > 0 ? -1 : 0) + by + hits.length) % hits.length;
     setHit(next);
-    go(found[next] ?? 0);
+    go(hits[next] ?? 0);
   };
   const firstError = () => {
     const error = lines.find((line) => level(line.text) === "error");

@@ -74,7 +74,7 @@ function LiveBanner() {
   const live = useSyncExternalStore(subscribeLiveness, currentLiveness);
   if (live.state !== "down") return null;
   return (
-    <Banner tone="amber" icon="mute">
+    <Banner sticky tone="amber" icon="mute">
       <strong>Not live since <Clock at={new Date(live.since).toISOString()} />.</strong> The stream of changes is interrupted; the console reconnects by itself and asks every few seconds meanwhile.
     </Banner>
   );

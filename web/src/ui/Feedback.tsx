@@ -43,9 +43,9 @@ export function Empty({ icon, title, children }: { icon: IconName; title: string
   );
 }
 
-export function Banner({ tone, icon, children }: { tone: "amber" | "red" | "blue"; icon: IconName; children: ReactNode }) {
+export function Banner({ tone, icon, sticky = false, children }: { tone: "amber" | "red" | "blue"; icon: IconName; sticky?: boolean; children: ReactNode }) {
   return (
-    <div className={`banner tone-${tone}`} role="status">
+    <div className={`banner tone-${tone}${sticky ? " banner-sticky" : ""}`} role="status">
       <Icon name={icon} />
       <div>{children}</div>
     </div>
