@@ -67,9 +67,8 @@ impl Provider for Context {
         let copy = self.copy();
         files::folder(copy.parent().unwrap_or(Path::new("/")))?;
         files::replace_secret(&copy, self.extract()?)?;
-        let version = self.kubectl()?.run(&format!("reach the cluster {}", self.name), &["version"])?;
-        let server = version.lines().find(|line| line.starts_with("Server")).unwrap_or_default();
-        Progress::new(self.name.as_str()).say(&format!("context {} answers, {server}", self.context));
+        let version = self.kubectl()?.server_version()?;
+        Progress::new(self.name.as_str()).say(&format!("context {} answers, Kubernetes {version}", self.context));
         Ok(())
     }
 
@@ -78,14 +77,13 @@ impl Provider for Context {
     }
 
     fn status(&self) -> Result<Status> {
-        let answer = self.kubectl()?.get("ask for the version", &["--raw=/version"]);
-        let version = answer.as_ref().ok().and_then(|version| version["gitVersion"].as_str().map(str::to_owned));
+        let version = self.kubectl()?.server_version();
         let server = ["config", "view", "-o", "jsonpath={.clusters[0].cluster.server}"];
         Ok(Status {
             name: self.name.to_string(),
             provider: "context",
-            state: answer.map_or_else(|error| format!("unreachable: {error}"), |_| "up".into()),
-            kubernetes_version: version,
+            state: version.as_ref().map_or_else(|error| format!("unreachable: {error}"), |_| "up".into()),
+            kubernetes_version: version.ok(),
             api_server: self.kubectl()?.run("read the server's address", &server)?,
             is_cut: false,
             components: Vec::new(),

@@ -32,7 +32,18 @@ impl Kubectl {
 
     /// Runs `get` and gives the answer as JSON.
     pub fn get(&self, step: &str, words: &[&str]) -> Result<Value> {
-        let text = program::run(step, self.command().arg("get").args(words).args(["-o", "json"]))?;
+        self.json(step, self.command().arg("get").args(words).args(["-o", "json"]))
+    }
+
+    /// The version that the API server says, such as `v1.34.4`.
+    pub fn server_version(&self) -> Result<String> {
+        let step = "ask for the version";
+        let answer = self.json(step, self.command().args(["get", "--raw=/version"]))?;
+        Ok(answer["gitVersion"].as_str().unwrap_or_default().to_owned())
+    }
+
+    fn json(&self, step: &str, command: &mut Command) -> Result<Value> {
+        let text = program::run(step, command)?;
         serde_json::from_str(&text).map_err(|source| Error::Answer { step: step.to_owned(), source })
     }
 

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::local::cluster::Cluster;
 use crate::program::{self, command};
 
-/// A device that swallows packets for Service addresses that no Service has.
+/// A bridge without ports, which swallows packets for Service addresses that no Service has.
 const SERVICES_DEVICE: &str = "services";
 
 /// Makes namespace and cable unless they are there and whole.
@@ -101,7 +101,7 @@ fn lay_cable(cluster: &Cluster) -> Result<()> {
 fn inside_routes(cluster: &Cluster) -> Result<()> {
     let (services, node) = (cluster.service_range(), cluster.node_address().to_string());
     for words in [
-        vec!["ip", "link", "add", SERVICES_DEVICE, "type", "dummy"],
+        vec!["ip", "link", "add", SERVICES_DEVICE, "type", "bridge"],
         vec!["ip", "link", "set", SERVICES_DEVICE, "up"],
         vec!["ip", "route", "add", &services, "dev", SERVICES_DEVICE, "src", &node],
     ] {

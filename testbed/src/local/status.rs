@@ -11,7 +11,7 @@ pub fn status(cluster: &Cluster) -> Status {
     let components: Vec<ComponentStatus> = Component::ALL.into_iter().filter_map(|c| running(cluster, c)).collect();
     let version = match components.is_empty() {
         true => None,
-        false => version(cluster),
+        false => cluster.kubectl().server_version().ok(),
     };
     Status {
         name: cluster.name.to_string(),
@@ -28,11 +28,6 @@ fn running(cluster: &Cluster, component: Component) -> Option<ComponentStatus> {
     let process = component.process(cluster)?;
     let resident_mib = resident_kib(process.pid).unwrap_or_default() >> 10;
     Some(ComponentStatus { name: component.name(), pid: process.pid, resident_mib })
-}
-
-fn version(cluster: &Cluster) -> Option<String> {
-    let answer = cluster.kubectl().get("ask for the version", &["--raw=/version"]).ok()?;
-    answer["gitVersion"].as_str().map(str::to_owned)
 }
 
 fn state(components: &[ComponentStatus], answers: bool) -> String {
