@@ -44,27 +44,27 @@ impl Daemon {
     /// The pid, if the process runs.
     pub fn pid(&self) -> Option<u32> {
         let text = fs::read_to_string(self.pid_file()).ok()?;
-        let (pid, program) = text.trim().split_once(' ')?;
+        let (pid, known_by) = text.trim().split_once(' ')?;
         let pid: u32 = pid.parse().ok()?;
         let cmdline = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
         let state = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let is_zombie = state.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
-        let runs_program = cmdline.split(|byte| *byte == 0).any(|word| word == program.as_bytes());
-        (runs_program && !is_zombie).then_some(pid)
+        let is_known = cmdline.split(|byte| *byte == 0).any(|word| word == known_by.as_bytes());
+        (is_known && !is_zombie).then_some(pid)
     }
 
-    /// Starts `program` in a process group of its own; its output goes to the log file.
-    pub fn start(&self, command: &mut Command) -> Result<()> {
+    /// Starts a program in a process group of its own; its output goes to the log file. `known_by` is one word of
+    /// its command line, by which it is told from another process that got its pid.
+    pub fn start(&self, command: &mut Command, known_by: &str) -> Result<()> {
         fs::create_dir_all(&self.folder).with_context(|| format!("making {}", self.folder.display()))?;
         let log = File::options().create(true).append(true).open(self.log_file())?;
-        let program = command.get_program().to_string_lossy().into_owned();
         let child = command
             .stdout(log.try_clone()?)
             .stderr(log)
             .process_group(0)
             .spawn()
             .with_context(|| format!("starting `{}`", command::shown(command)))?;
-        fs::write(self.pid_file(), format!("{} {program}\n", child.id()))?;
+        fs::write(self.pid_file(), format!("{} {known_by}\n", child.id()))?;
         reap(child);
         Ok(())
     }
@@ -123,9 +123,11 @@ mod tests {
     fn daemon_is_found_again_and_stopped() {
         let folder = std::env::temp_dir().join(format!("squadron-daemon-{}", std::process::id()));
         let daemon = Daemon::new(&folder, "sleeper");
-        daemon.start(command::new("sleep").arg("300")).unwrap();
-        wait::until("it to run", PATIENCE, || Ok(found_if(Daemon::new(&folder, "sleeper").pid().is_some(), "not")))
-            .unwrap();
+        daemon.start(command::new("sleep").arg("300"), "sleep").unwrap();
+        wait::until("it to run", PATIENCE, || {
+            Ok(found_if(Daemon::new(&folder, "sleeper").pid().is_some(), "not"))
+        })
+        .unwrap();
         daemon.stop().unwrap();
         assert_eq!(daemon.pid(), None);
         fs::remove_dir_all(folder).unwrap();

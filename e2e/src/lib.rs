@@ -5,4 +5,7 @@
 
 pub mod command;
 pub mod daemon;
+pub mod program;
+pub mod stage;
+pub mod testbed;
 pub mod wait;

@@ -34,7 +34,9 @@ fn console(steps: &mut Steps) {
 }
 
 fn rust(steps: &mut Steps) {
-    steps.step("clippy", || command::run(&mut cargo("clippy --locked --workspace --all-targets -- -D warnings")));
+    steps.step("clippy", || {
+        command::run(&mut cargo("clippy --locked --workspace --all-targets -- -D warnings"))
+    });
     steps.tests("unit and store tests", &mut cargo("test --locked --no-fail-fast"));
     steps.step("dependency policy", dependency_policy);
 }

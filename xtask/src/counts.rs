@@ -46,7 +46,8 @@ fn is_plain(text: &str) -> bool {
 
 /// The number right before `word`.
 fn before(text: &str, word: &str) -> u32 {
-    let words: Vec<&str> = text.split([' ', ';', ',', '|', '(', ')']).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> =
+        text.split([' ', ';', ',', '|', '(', ')']).filter(|word| !word.is_empty()).collect();
     let pairs = words.windows(2).filter(|pair| pair[1] == word);
     pairs.filter_map(|pair| pair[0].parse::<u32>().ok()).sum()
 }
@@ -75,7 +76,10 @@ mod tests {
         let cargo = "test result: FAILED. 12 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.10s";
         assert_eq!(of_line(cargo), counts(12, 1, 2));
         assert_eq!(of_line("      Tests  1 failed | 3 passed (4)"), counts(3, 1, 0));
-        assert_eq!(of_line("\u{1b}[2m      Tests \u{1b}[22m \u{1b}[1m\u{1b}[32m4 passed\u{1b}[39m (4)"), counts(4, 0, 0));
+        assert_eq!(
+            of_line("\u{1b}[2m      Tests \u{1b}[22m \u{1b}[1m\u{1b}[32m4 passed\u{1b}[39m (4)"),
+            counts(4, 0, 0)
+        );
         assert_eq!(of_line("5 passed, 0 failed"), counts(5, 0, 0));
     }
 

@@ -34,7 +34,17 @@ const FILES: &[Generated] = &[
 
 fn printed(file: &Generated) -> Result<String> {
     let mut cargo = command::new("cargo");
-    cargo.args(["run", "--quiet", "--locked", "--package", file.package, "--bin", file.program, "--", file.argument]);
+    cargo.args([
+        "run",
+        "--quiet",
+        "--locked",
+        "--package",
+        file.package,
+        "--bin",
+        file.program,
+        "--",
+        file.argument,
+    ]);
     command::output(&mut cargo).with_context(|| format!("printing {}", file.path))
 }
 
@@ -60,7 +70,10 @@ pub fn check() -> Result<()> {
         }
     }
     if !stale.is_empty() {
-        bail!("not as their programs print them: {}; run `cargo xtask generate` and commit", stale.join(", "));
+        bail!(
+            "not as their programs print them: {}; run `cargo xtask generate` and commit",
+            stale.join(", ")
+        );
     }
     build::web_packages()?;
     command::run(&mut web("check:api"))

@@ -1,5 +1,6 @@
 //! The runs behind `make`: house rules, generated files, the whole check, the demo.
 
+mod acceptance;
 mod build;
 mod ci;
 mod counts;
@@ -37,6 +38,8 @@ enum Task {
         #[arg(long)]
         quick: bool,
     },
+    /// Run KubeRay's own end-to-end functions against our agent or against KubeRay's operator.
+    Acceptance(acceptance::Acceptance),
 }
 
 fn main() -> Result<()> {
@@ -46,5 +49,6 @@ fn main() -> Result<()> {
         Task::Generate { check: true } => generate::check(),
         Task::Generate { check: false } => generate::write(),
         Task::Ci { quick } => ci::run(quick),
+        Task::Acceptance(acceptance) => acceptance.run(),
     }
 }

@@ -40,7 +40,8 @@ pub fn run() -> Result<()> {
             bail!("`{program}` is not in PATH. Install {what}, then run this again.");
         }
     }
-    let missing: Vec<&str> = [BUILD, CLUSTERS, BROWSER].concat().into_iter().filter(|name| !is_installed(name)).collect();
+    let missing: Vec<&str> =
+        [BUILD, CLUSTERS, BROWSER].concat().into_iter().filter(|name| !is_installed(name)).collect();
     if missing.is_empty() { Ok(()) } else { install(&missing) }
 }
 

@@ -25,8 +25,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
 
 /// Findings on the arrows that `cargo metadata` reports.
 pub fn check() -> Result<Vec<String>> {
-    let metadata =
-        command::output(command::new("cargo").args(["metadata", "--no-deps", "--format-version", "1", "--locked"]))?;
+    let metadata = command::output(command::new("cargo").args([
+        "metadata",
+        "--no-deps",
+        "--format-version",
+        "1",
+        "--locked",
+    ]))?;
     let metadata: Value = serde_json::from_str(&metadata).context("reading cargo's metadata")?;
     let packages = metadata["packages"].as_array().context("cargo's metadata names no packages")?;
     Ok(packages.iter().flat_map(check_package).collect())

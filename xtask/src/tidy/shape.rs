@@ -51,7 +51,9 @@ fn print_largest(title: &str, sizes: &mut [(usize, String)]) {
 }
 
 fn is_source(path: &str) -> bool {
-    [".rs", ".ts", ".tsx", ".mjs", ".css", ".sh", ".sql", ".proto", ".py"].iter().any(|ending| path.ends_with(ending))
+    [".rs", ".ts", ".tsx", ".mjs", ".css", ".sh", ".sql", ".proto", ".py"]
+        .iter()
+        .any(|ending| path.ends_with(ending))
 }
 
 /// Written by a program, which says so in its first lines.
@@ -67,7 +69,8 @@ fn functions(text: &str) -> Vec<(usize, String)> {
         let Some(name) = function_name(line) else { continue };
         let indent = &line[..line.len() - line.trim_start().len()];
         let close = format!("{indent}}}");
-        let length = lines[start..].iter().position(|line| *line == close || ends_at_once(line, start, &lines));
+        let length =
+            lines[start..].iter().position(|line| *line == close || ends_at_once(line, start, &lines));
         found.push((length.map_or(1, |last| last + 1), name.to_owned()));
     }
     found

@@ -1,0 +1,43 @@
+//! Programs: where the built ones lie.
+
+use std::{env, path::PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::command;
+
+/// One of the programs that the workspace builds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Program {
+    ControlPlane,
+    Agent,
+    Cli,
+    Testbed,
+}
+
+impl Program {
+    fn file_name(self) -> &'static str {
+        match self {
+            Program::ControlPlane => "squadron-control-plane",
+            Program::Agent => "squadron-agent",
+            Program::Cli => "squadron",
+            Program::Testbed => "squadron-testbed",
+        }
+    }
+
+    /// The built program, in the folder that cargo builds to.
+    pub fn path(self) -> PathBuf {
+        let target =
+            env::var_os("CARGO_TARGET_DIR").map_or_else(|| command::root().join("target"), PathBuf::from);
+        target.join("debug").join(self.file_name())
+    }
+
+    /// Changes whenever the program was built anew.
+    pub fn stamp(self) -> Result<String> {
+        let path = self.path();
+        let metadata =
+            path.metadata().with_context(|| format!("looking at {}; is it built?", path.display()))?;
+        let written = metadata.modified()?.duration_since(std::time::UNIX_EPOCH)?;
+        Ok(format!("{}-{}", metadata.len(), written.as_nanos()))
+    }
+}

@@ -1,0 +1,148 @@
+//! A stage: clusters that are up, one control plane, every cluster enrolled with an agent that is heard.
+//!
+//! Invariant: `Stage::set` may be called at any time and ends in the same state; a control plane or agent that runs
+//! an older build is replaced. `Stage::strike` leaves nothing of it behind but the clusters.
+
+mod control_plane;
+mod enrol;
+
+pub use self::enrol::NAMESPACE;
+
+use std::{fs, path::PathBuf, process::Command};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::{
+    command::{self, Ran},
+    daemon::Daemon,
+    program::Program,
+    testbed,
+};
+
+/// What makes one stage differ from another.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Names its folder.
+    pub name: &'static str,
+    pub clusters: Vec<String>,
+    /// Where people and their programs connect.
+    pub port: u16,
+    /// Where agents connect.
+    pub agent_port: u16,
+    /// More flags for `squadron-control-plane serve`.
+    pub flags: &'static [&'static str],
+}
+
+impl Spec {
+    /// For `make demo`: the documented ports, two clusters.
+    pub fn demo() -> Spec {
+        Spec::new("demo", &["east", "west"], 8443, &[])
+    }
+
+    /// For the end-to-end tests: beside a demo, short retention.
+    pub fn tests() -> Spec {
+        Spec::new("e2e", &["e2e-east", "e2e-west"], 8453, &["--finished-retention", "20"])
+    }
+
+    /// For the acceptance run and the benchmarks: one cluster that belongs to them alone.
+    pub fn acceptance() -> Spec {
+        Spec::new("accept", &["accept"], 8463, &[])
+    }
+
+    fn new(name: &'static str, clusters: &[&str], port: u16, flags: &'static [&'static str]) -> Spec {
+        let clusters = clusters.iter().map(|&name| name.to_owned()).collect();
+        Spec { name, clusters, port, agent_port: port - 1_000, flags }
+    }
+
+    /// Where the control plane keeps its data: a path short enough for a unix socket, open to its database user.
+    fn folder(&self) -> PathBuf {
+        let all = std::env::var_os("SQUADRON_STAGES")
+            .map_or_else(|| PathBuf::from("/var/lib/squadron"), PathBuf::from);
+        all.join(self.name)
+    }
+}
+
+/// A stage that was set.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    pub spec: Spec,
+}
+
+impl Stage {
+    /// Sets the stage; `say` hears one line before each part that takes a while.
+    pub fn set(spec: Spec, say: &dyn Fn(&str)) -> Result<Stage> {
+        let stage = Stage { spec };
+        say("clusters");
+        testbed::up(&stage.spec.clusters)?;
+        say("control plane");
+        stage.start_control_plane()?;
+        for cluster in &stage.spec.clusters {
+            say(&format!("agent of {cluster}"));
+            stage.ensure_agent(cluster)?;
+        }
+        Ok(stage)
+    }
+
+    /// The stage as an earlier run left it, to be struck.
+    pub fn found(spec: Spec) -> Stage {
+        Stage { spec }
+    }
+
+    /// Stops the control plane and removes its data. The clusters stay.
+    pub fn strike(&self) -> Result<()> {
+        self.stop_control_plane()?;
+        match fs::remove_dir_all(self.spec.folder()) {
+            Err(problem) if problem.kind() != std::io::ErrorKind::NotFound => {
+                Err(problem).with_context(|| format!("removing {}", self.spec.folder().display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub fn control_plane(&self) -> Daemon {
+        Daemon::new(&self.spec.folder(), "control-plane")
+    }
+
+    pub fn data(&self) -> PathBuf {
+        self.spec.folder().join("data")
+    }
+
+    pub fn server(&self) -> String {
+        format!("https://localhost:{}", self.spec.port)
+    }
+
+    /// The administrator's token, as the first start wrote it.
+    pub fn token(&self) -> Result<String> {
+        let path = self.data().join("admin.token");
+        let token = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        Ok(token.trim().to_owned())
+    }
+
+    /// A `squadron` command that talks to this stage as its administrator.
+    pub fn cli(&self) -> Result<Command> {
+        let mut cli = command::new(Program::Cli.path());
+        cli.env("SQUADRON_SERVER", self.server())
+            .env("SQUADRON_CA", self.data().join("tls/ca.crt"))
+            .env("SQUADRON_TOKEN", self.token()?)
+            .env("NO_COLOR", "1");
+        Ok(cli)
+    }
+
+    /// Runs `squadron ARGS`, whatever its end is.
+    pub fn squadron(&self, args: &[&str]) -> Result<Ran> {
+        command::capture(self.cli()?.args(args))
+    }
+
+    /// Runs `squadron ARGS -o json` and reads the answer.
+    pub fn json(&self, args: &[&str]) -> Result<Value> {
+        let printed = command::output(self.cli()?.args(args).args(["-o", "json"]))?;
+        serde_json::from_str(&printed)
+            .with_context(|| format!("reading the JSON of `squadron {}`", args.join(" ")))
+    }
+
+    /// Runs `kubectl ARGS` as administrator of a cluster.
+    pub fn kubectl(&self, cluster: &str, args: &[&str]) -> Result<String> {
+        command::output(testbed::tool("kubectl", cluster)?.args(args))
+    }
+}
