@@ -3,7 +3,7 @@ import { useIncident } from "../api/queries";
 import type { Evidence, Incident } from "../api/types";
 import { zoneName } from "../format/time";
 import { Empty, Loaded } from "../ui/Feedback";
-import { Card, Facts, useTitle, Verbatim } from "../ui/Layout";
+import { Card, Crumbs, Facts, useTitle, Verbatim } from "../ui/Layout";
 import { usePreferences } from "../ui/preferences";
 import { State } from "../ui/State";
 import { Ago, When } from "../ui/Time";
@@ -13,14 +13,18 @@ export function IncidentPage() {
   const { incident = "" } = useParams();
   const query = useIncident(incident);
   useTitle(query.data?.title ?? "Incident");
-  return <Loaded query={query} lines={8}>{(data) => <Detail incident={data} />}</Loaded>;
+  return (
+    <>
+      <Crumbs to="/incidents" label="Incidents" />
+      <Loaded query={query} lines={8}>{(data) => <Detail incident={data} />}</Loaded>
+    </>
+  );
 }
 
 function Detail({ incident }: { incident: Incident }) {
   return (
     <>
       <header className="job-head">
-        <nav className="crumbs" aria-label="Breadcrumb"><Link to="/incidents">Incidents</Link><span aria-hidden="true">/</span></nav>
         <div className="job-title">
           <h1>{incident.title}</h1>
           <State word={incident.severity} large />

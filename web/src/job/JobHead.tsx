@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { Link } from "react-router";
 import type { JobDetail } from "../api/types";
 import { jobCommands } from "../format/command";
 import { Button, Copy } from "../ui/Button";
@@ -18,7 +17,6 @@ export function JobHead({ detail }: { detail: JobDetail }) {
   const live = !isTerminal(job.state);
   return (
     <header className="job-head">
-      <nav className="crumbs" aria-label="Breadcrumb"><Link to="/jobs">Jobs</Link><span aria-hidden="true">/</span></nav>
       <div className="job-title">
         <h1>{job.name}</h1>
         <State word={job.state} large />

@@ -2,7 +2,7 @@ import { Link, useParams, useSearchParams } from "react-router";
 import { useJob } from "../api/queries";
 import type { JobDetail } from "../api/types";
 import { Loaded } from "../ui/Feedback";
-import { useTitle } from "../ui/Layout";
+import { Crumbs, useTitle } from "../ui/Layout";
 import { isTerminal } from "../ui/state";
 import { Attempts } from "./Attempts";
 import { Cost } from "./Cost";
@@ -27,15 +27,18 @@ export function JobPage() {
   const asked = params.get("tab") as Tab;
   const tab = TABS.includes(asked) ? asked : "summary";
   return (
-    <Loaded query={query} lines={8}>
-      {(detail) => (
-        <>
-          <JobHead detail={detail} />
-          <Tabs detail={detail} tab={tab} />
-          <Panel key={tab} tab={tab} detail={detail} />
-        </>
-      )}
-    </Loaded>
+    <>
+      <Crumbs to="/jobs" label="Jobs" />
+      <Loaded query={query} lines={8}>
+        {(detail) => (
+          <>
+            <JobHead detail={detail} />
+            <Tabs detail={detail} tab={tab} />
+            <Panel key={tab} tab={tab} detail={detail} />
+          </>
+        )}
+      </Loaded>
+    </>
   );
 }
 

@@ -76,6 +76,9 @@ export function Loaded<T>({ query, lines, children }: { query: UseQueryResult<T>
   }
   // A first failure is shown at once, not only when the quiet repeats have failed as well.
   const failure = query.error ?? query.failureReason;
-  if (failure) return <ProblemBox problem={asProblem(failure)} retry={retry} />;
+  if (failure) {
+    const problem = asProblem(failure);
+    return <ProblemBox problem={problem} retry={problem.status === 404 ? undefined : retry} />;
+  }
   return <Skeleton {...(lines === undefined ? {} : { lines })} />;
 }

@@ -1,4 +1,5 @@
 import { useEffect, type ReactNode } from "react";
+import { Link } from "react-router";
 
 /** Head of a page: its title, what it is about, and what can be done. Sets the window's title. */
 export function PageHead({ title, note, children }: { title: string; note?: ReactNode; children?: ReactNode }) {
@@ -12,6 +13,11 @@ export function PageHead({ title, note, children }: { title: string; note?: Reac
       {children && <div className="actions">{children}</div>}
     </header>
   );
+}
+
+/** The way back to the list that a thing belongs to. */
+export function Crumbs({ to, label }: { to: string; label: string }) {
+  return <nav className="crumbs" aria-label="Breadcrumb"><Link to={to}>{label}</Link><span aria-hidden="true">/</span></nav>;
 }
 
 export function useTitle(title: string): void {
