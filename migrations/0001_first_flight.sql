@@ -71,6 +71,8 @@ create table cluster (
     -- newest desired state that the agent says it applied, from its heartbeat
     applied_generation  bigint not null default 0,
     alarm               text not null default '',
+    -- an identity that an active cluster offered anew and that waits for a word; null when none does
+    reoffer             jsonb,
     version             bigint not null default 0
 );
 

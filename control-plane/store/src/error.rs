@@ -21,6 +21,9 @@ pub enum StoreError {
         #[source]
         source: sqlx::Error,
     },
+    /// Another process took the duty over; nothing was written.
+    #[error("the duty {duty} is another process's now")]
+    Fenced { duty: &'static str },
     /// A row holds something that this version cannot read.
     #[error("a row of {table} cannot be read: {problem}")]
     Corrupt { table: &'static str, problem: String },

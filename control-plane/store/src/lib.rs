@@ -5,15 +5,30 @@
 //! again and so must not act on anything but its connection. Fails with [`StoreError`]; a database that cannot be
 //! reached is [`StoreError::Unavailable`], which callers answer with "try again", and the pool reconnects by itself.
 
+pub mod attempt;
 pub mod audit;
+pub mod cluster;
 mod control_plane;
+pub mod cursor;
 pub mod error;
+pub mod idempotency;
+pub mod incident;
+pub mod ingest;
+pub mod job;
+pub mod log;
+pub mod node;
+pub mod pod;
+pub mod price;
+pub mod queue;
+mod resources;
 pub mod server;
+pub mod term;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod time;
 pub mod token;
 mod txn;
+pub mod usage;
 
 use std::time::Duration;
 

@@ -1,0 +1,235 @@
+//! From invitation to revocation, on a real Postgres.
+#![allow(clippy::unwrap_used)]
+
+use squadron_core::id::Epoch;
+use uuid::Uuid;
+
+use super::{
+    agent::{Admitted, Beat, Hello},
+    enrol::{Offer, Offered},
+    invite::{Decided, Invitation},
+    *,
+};
+use crate::{audit, testing};
+
+const NOW: Timestamp = Timestamp(1_790_000_000_000_000);
+const CODE: Digest = [7; 32];
+
+fn entry(action: &str) -> audit::Entry {
+    audit::Entry {
+        id: Uuid::now_v7(),
+        at: NOW,
+        actor: "ann".into(),
+        action: action.into(),
+        object: "east".into(),
+        allowed: true,
+        detail: String::new(),
+        request_id: "r-1".into(),
+    }
+}
+
+fn jwks(x: &str) -> String {
+    format!(r#"{{"keys":[{{"kty":"OKP","crv":"Ed25519","kid":"{}","x":"{}"}}]}}"#, &x[..1], x.repeat(43))
+}
+
+fn identity() -> Identity {
+    Identity {
+        issuer: "https://kubernetes.default.svc".into(),
+        subject: "system:serviceaccount:squadron:agent".into(),
+        service_account_uid: "sa-1".into(),
+        kube_system_uid: "ks-1".into(),
+        jwks: jwks("A"),
+    }
+}
+
+async fn invited(store: &Store) -> ClusterId {
+    let invitation = Invitation {
+        id: ClusterId(Uuid::now_v7()),
+        name: "east".into(),
+        code_sha256: CODE,
+        code_expires_at: NOW.plus_millis(3_600_000),
+        audit: entry("cluster.invite"),
+    };
+    store.invite(&invitation).await.unwrap().unwrap().id
+}
+
+fn offer(cluster: ClusterId, identity: Identity) -> Offer {
+    Offer {
+        cluster,
+        code_sha256: CODE,
+        identity,
+        signed_by_known: true,
+        agent_version: "0.1.0".into(),
+        kubernetes_version: "v1.34.4".into(),
+        now: NOW,
+        audit: entry("cluster.offer"),
+    }
+}
+
+async fn active(store: &Store) -> ClusterId {
+    let id = invited(store).await;
+    assert_eq!(store.offer(&offer(id, identity())).await.unwrap(), Offered::Pending);
+    assert!(matches!(
+        store.accept_cluster(id, NOW, &entry("cluster.accept")).await.unwrap(),
+        Decided::Done(_)
+    ));
+    id
+}
+
+fn hello(cluster: ClusterId, epoch: u64, pod: &str, key: u8) -> Hello {
+    Hello {
+        cluster,
+        epoch: Epoch(epoch),
+        pod_uid: pod.into(),
+        public_key: [key; 32],
+        agent_version: "0.1.0".into(),
+        kubernetes_version: "v1.34.4".into(),
+        now: NOW,
+        audit: entry("link.take_over"),
+    }
+}
+
+#[tokio::test]
+async fn enrolment_needs_both_sides() {
+    let store = testing::store().await;
+    let id = invited(&store).await;
+    let refused = store.accept_cluster(id, NOW, &entry("cluster.accept")).await.unwrap();
+    assert!(matches!(refused, Decided::Refused(_)), "nothing was offered yet");
+    assert_eq!(store.offer(&offer(id, identity())).await.unwrap(), Offered::Pending);
+    assert_eq!(store.offer(&offer(id, identity())).await.unwrap(), Offered::Pending, "a repeat is harmless");
+    assert_eq!(store.cluster(id).await.unwrap().unwrap().state, State::Pending);
+    assert_eq!(store.admit(&hello(id, 1, "a", 1)).await.unwrap(), Admitted::NotActive);
+    store.accept_cluster(id, NOW, &entry("cluster.accept")).await.unwrap();
+    let cluster = store.cluster_named("east").await.unwrap().unwrap();
+    assert_eq!((cluster.state, cluster.code_sha256), (State::Active, None), "the code is burnt");
+    assert_eq!(store.offer(&offer(id, identity())).await.unwrap(), Offered::Accepted);
+}
+
+#[tokio::test]
+async fn a28_a_wrong_expired_or_used_code_changes_nothing() {
+    let store = testing::store().await;
+    let id = invited(&store).await;
+    let wrong = Offer { code_sha256: [8; 32], ..offer(id, identity()) };
+    assert_eq!(store.offer(&wrong).await.unwrap(), Offered::BadCode);
+    let late = Offer { now: NOW.plus_millis(3_600_000), ..offer(id, identity()) };
+    assert_eq!(store.offer(&late).await.unwrap(), Offered::BadCode);
+    assert_eq!(store.cluster(id).await.unwrap().unwrap().state, State::Invited);
+    let audit = store.audit_page(None, 10).await.unwrap();
+    assert_eq!(audit.iter().filter(|row| !row.allowed).count(), 2, "both refusals are in the audit log");
+    store.offer(&offer(id, identity())).await.unwrap();
+    store.accept_cluster(id, NOW, &entry("cluster.accept")).await.unwrap();
+    let other = Identity { kube_system_uid: "ks-2".into(), ..identity() };
+    assert_eq!(
+        store.offer(&offer(id, other)).await.unwrap(),
+        Offered::Contradicts,
+        "the used code opens nothing"
+    );
+}
+
+#[tokio::test]
+async fn another_cluster_with_the_same_values_only_sets_the_alarm() {
+    let store = testing::store().await;
+    let id = active(&store).await;
+    let elsewhere = Identity { kube_system_uid: "ks-2".into(), ..identity() };
+    let other_keys = Offer { signed_by_known: false, ..offer(id, identity()) };
+    for stranger in [offer(id, elsewhere), other_keys] {
+        assert_eq!(store.offer(&stranger).await.unwrap(), Offered::Contradicts, "{stranger:?}");
+        let cluster = store.cluster(id).await.unwrap().unwrap();
+        assert_eq!(cluster.identity.unwrap().kube_system_uid, "ks-1");
+        assert!(
+            cluster.alarm.contains("tried to enrol as east") && cluster.alarm.contains("squadron cluster")
+        );
+        assert_eq!((cluster.state, cluster.reoffer), (State::Active, None));
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_was_installed_again_waits_for_a_word() {
+    let store = testing::store().await;
+    let id = active(&store).await;
+    let again = Identity { service_account_uid: "sa-2".into(), ..identity() };
+    assert_eq!(store.offer(&offer(id, again.clone())).await.unwrap(), Offered::Reoffered);
+    let waiting = store.cluster(id).await.unwrap().unwrap();
+    assert_eq!(waiting.identity.unwrap().service_account_uid, "sa-1");
+    assert!(waiting.alarm.contains("squadron cluster accept east"), "{}", waiting.alarm);
+    store.accept_cluster(id, NOW, &entry("cluster.accept")).await.unwrap();
+    let accepted = store.cluster(id).await.unwrap().unwrap();
+    assert_eq!(accepted.identity.unwrap().service_account_uid, "sa-2");
+    assert_eq!(accepted.alarm, "");
+    assert_eq!(store.offer(&offer(id, again)).await.unwrap(), Offered::Accepted);
+}
+
+#[tokio::test]
+async fn a_name_can_be_invited_again_until_it_offers_itself() {
+    let store = testing::store().await;
+    let id = invited(&store).await;
+    assert_eq!(invited(&store).await, id, "the same cluster with a new code");
+    store.offer(&offer(id, identity())).await.unwrap();
+    let taken = Invitation {
+        id: ClusterId(Uuid::now_v7()),
+        name: "east".into(),
+        code_sha256: CODE,
+        code_expires_at: NOW,
+        audit: entry("cluster.invite"),
+    };
+    assert_eq!(store.invite(&taken).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn hellos_are_fenced_and_bound_to_the_first_key() {
+    let store = testing::store().await;
+    let id = active(&store).await;
+    assert_eq!(store.admit(&hello(id, 5, "a", 1)).await.unwrap(), Admitted::Welcome);
+    assert_eq!(store.admit(&hello(id, 5, "a", 1)).await.unwrap(), Admitted::Welcome, "its second stream");
+    assert_eq!(store.admit(&hello(id, 6, "a", 2)).await.unwrap(), Admitted::OtherKey, "a23");
+    let superseded = Admitted::Superseded { in_charge: Epoch(5) };
+    assert_eq!(store.admit(&hello(id, 4, "a", 1)).await.unwrap(), superseded);
+    let Admitted::Duplicate { alarm, .. } = store.admit(&hello(id, 5, "b", 3)).await.unwrap() else {
+        panic!("a second agent passed")
+    };
+    let cluster = store.cluster(id).await.unwrap().unwrap();
+    assert_eq!((cluster.alarm, cluster.agent_pod_uid.as_str()), (alarm, "a"));
+    assert_eq!(
+        store.admit(&hello(id, 7, "b", 3)).await.unwrap(),
+        Admitted::Welcome,
+        "a greater epoch takes over"
+    );
+    assert_eq!(store.standings().await.unwrap()[&id].epoch, Epoch(7));
+}
+
+#[tokio::test]
+async fn a27_a_revoked_cluster_opens_nothing() {
+    let store = testing::store().await;
+    let id = active(&store).await;
+    store.admit(&hello(id, 1, "a", 1)).await.unwrap();
+    store.revoke_cluster(id, &entry("cluster.revoke")).await.unwrap();
+    assert_eq!(store.admit(&hello(id, 2, "a", 1)).await.unwrap(), Admitted::NotActive);
+    assert_eq!(store.offer(&offer(id, identity())).await.unwrap(), Offered::BadCode);
+    let cluster = store.cluster(id).await.unwrap().unwrap();
+    assert_eq!((cluster.state, cluster.identity), (State::Revoked, None));
+    assert!(!store.standings().await.unwrap()[&id].active);
+}
+
+#[tokio::test]
+async fn the_newest_heartbeat_counts() {
+    let store = testing::store().await;
+    let id = active(&store).await;
+    let beat =
+        |millis, skew_ms| Beat { cluster: id, heard_at: NOW.plus_millis(millis), skew_ms, spool_bytes: 9 };
+    store.note_beats(&[beat(1_000, 3)]).await.unwrap();
+    store.note_beats(&[beat(500, 4)]).await.unwrap();
+    let cluster = store.cluster(id).await.unwrap().unwrap();
+    assert_eq!((cluster.last_heard_at, cluster.clock_skew_ms), (Some(NOW.plus_millis(1_000)), Some(3)));
+}
+
+#[tokio::test]
+async fn keys_rotate_only_from_what_they_were() {
+    let store = testing::store().await;
+    let id = active(&store).await;
+    store.rotate_keys(id, &jwks("A"), &jwks("C"), &entry("cluster.keys")).await.unwrap();
+    store.rotate_keys(id, &jwks("A"), &jwks("D"), &entry("cluster.keys")).await.unwrap();
+    let stored = store.cluster(id).await.unwrap().unwrap().identity.unwrap().jwks;
+    assert!(stored.contains("\"C\""), "{stored}");
+    let audited = store.audit_page(None, 50).await.unwrap();
+    assert_eq!(audited.iter().filter(|row| row.action == "cluster.keys").count(), 1);
+}

@@ -1,0 +1,98 @@
+//! Logs: what drivers printed, in chunks by byte offset.
+//!
+//! Invariant: chunks may overlap (an agent that restarts reads again), and what is read back never repeats a byte. A
+//! hole is told as a line of its own.
+
+use sqlx::Row;
+use squadron_core::id::AttemptId;
+
+use crate::{Result, Store, cluster::signed};
+
+/// Greatest chunk that a record can carry, in bytes.
+const CHUNK_LIMIT: i64 = 1024 * 1024;
+/// Chunks in one read.
+const CHUNKS: i64 = 32;
+
+/// Bytes of a log and where they end.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Piece {
+    /// Offset of the first byte; the offset asked for when nothing follows it.
+    pub start: u64,
+    pub data: Vec<u8>,
+    /// Offset to ask for next.
+    pub end: u64,
+}
+
+impl Store {
+    /// What follows `offset` in the attempt's log, up to some chunks; empty at its end.
+    pub async fn log_piece(&self, attempt: AttemptId, stream: &str, offset: u64) -> Result<Piece> {
+        let rows = sqlx::query(
+            "select start_offset, data from log_chunk
+             where job_id = $1 and attempt = $2 and stream = $3
+               and start_offset > $4 - $5 and start_offset + length(data) > $4
+             order by start_offset limit $6",
+        )
+        .bind(attempt.job.0)
+        .bind(i32::try_from(attempt.number).unwrap_or(i32::MAX))
+        .bind(stream)
+        .bind(signed(offset))
+        .bind(CHUNK_LIMIT)
+        .bind(CHUNKS)
+        .fetch_all(self.pool())
+        .await?;
+        let mut chunks = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let start: i64 = row.try_get("start_offset")?;
+            chunks.push((u64::try_from(start).unwrap_or(0), row.try_get("data")?));
+        }
+        Ok(stitch(offset, &chunks))
+    }
+}
+
+/// Joins chunks in order of their start, from `offset` on.
+fn stitch(offset: u64, chunks: &[(u64, Vec<u8>)]) -> Piece {
+    let mut piece = Piece { start: offset, data: Vec::new(), end: offset };
+    for (start, data) in chunks {
+        if *start > piece.end && piece.data.is_empty() {
+            piece.start = *start;
+            piece.end = *start;
+        } else if *start > piece.end {
+            let missing = *start - piece.end;
+            piece
+                .data
+                .extend_from_slice(format!("\n[{missing} bytes of the log are missing here]\n").as_bytes());
+            piece.end = *start;
+        }
+        let known = usize::try_from(piece.end - *start).unwrap_or(usize::MAX);
+        if let Some(fresh) = data.get(known..) {
+            piece.data.extend_from_slice(fresh);
+            piece.end += fresh.len() as u64;
+        }
+    }
+    piece
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(offset: u64, chunks: &[(u64, &str)]) -> (u64, String, u64) {
+        let chunks: Vec<_> = chunks.iter().map(|(start, text)| (*start, text.as_bytes().to_vec())).collect();
+        let piece = stitch(offset, &chunks);
+        (piece.start, String::from_utf8_lossy(&piece.data).into_owned(), piece.end)
+    }
+
+    #[test]
+    fn overlaps_never_repeat_a_byte() {
+        assert_eq!(read(0, &[(0, "abc"), (1, "bcd"), (2, "c"), (3, "def")]), (0, "abcdef".into(), 6));
+        assert_eq!(read(2, &[(0, "abc"), (3, "def")]), (2, "cdef".into(), 6));
+        assert_eq!(read(7, &[]), (7, String::new(), 7));
+    }
+
+    #[test]
+    fn holes_are_told() {
+        assert_eq!(read(0, &[(4, "ef")]), (4, "ef".into(), 6), "the start says what is missing before it");
+        let (_, text, end) = read(0, &[(0, "ab"), (4, "ef")]);
+        assert_eq!((text.as_str(), end), ("ab\n[2 bytes of the log are missing here]\nef", 6));
+    }
+}
