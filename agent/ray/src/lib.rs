@@ -16,6 +16,7 @@ pub mod plan;
 mod requests;
 mod schema;
 pub mod types;
+mod validate;
 pub mod view;
 
 pub use failures::Failures;

@@ -4,12 +4,20 @@
 //! wrong is reported together, each with the path of the field and what to write instead.
 
 mod gang;
+mod metadata;
 mod yaml;
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 use squadron_core::resources::Resources;
+
+pub(crate) use self::yaml::read_yaml;
+use crate::{
+    names, object, schema,
+    types::{self, RayJobSpec},
+    validate,
+};
 
 /// A RayJob manifest that passed every check that can be made without a cluster.
 #[derive(Clone, PartialEq, Debug)]
@@ -49,14 +57,70 @@ pub const LONGEST_MANIFEST: usize = 1 << 20;
 
 /// Reads and checks `text`, one RayJob in YAML or JSON.
 pub fn parse(text: &str) -> Result<ParsedRayJob, Vec<FieldError>> {
-    let manifest = yaml::read(text).map_err(|error| vec![error])?;
-    let metadata = crate::object::at(&manifest, &["metadata"]);
-    let labels = crate::object::at(metadata, &["labels"]);
+    let manifest =
+        read_yaml(text).map_err(|error| vec![FieldError { path: "manifest".to_owned(), ..error }])?;
+    let mut found = check_kind(&manifest);
+    if found.is_empty() {
+        found = check_all(&manifest);
+    }
+    if !found.is_empty() {
+        return Err(found);
+    }
+    let labels = object::at(&manifest, &["metadata", "labels"]);
     Ok(ParsedRayJob {
-        name: crate::object::name(&manifest).to_owned(),
-        namespace: Some(crate::object::namespace(&manifest).to_owned()).filter(|name| !name.is_empty()),
+        name: object::name(&manifest).to_owned(),
+        namespace: Some(object::namespace(&manifest).to_owned()).filter(|name| !name.is_empty()),
         labels: serde_json::from_value(labels.clone()).unwrap_or_default(),
         gang: gang::of(&manifest),
         manifest,
     })
 }
+
+/// Without the right kind nothing else is worth saying.
+fn check_kind(manifest: &Value) -> Vec<FieldError> {
+    let error = |path: &str, problem: String| vec![FieldError { path: path.to_owned(), problem }];
+    if !manifest.is_object() {
+        return error(
+            "manifest",
+            "must be a RayJob: a map with apiVersion, kind, metadata and spec".to_owned(),
+        );
+    }
+    let kind = object::text(manifest, &["kind"]);
+    if kind != "RayJob" {
+        return error("kind", format!("is {:?}; only RayJob can be submitted", clipped(kind)));
+    }
+    let version = object::text(manifest, &["apiVersion"]);
+    if version != names::API_VERSION {
+        return error("apiVersion", format!("is {:?}; write {}", clipped(version), names::API_VERSION));
+    }
+    Vec::new()
+}
+
+/// Schema first; the rules read typed fields, so they run only on what the schema admits.
+fn check_all(manifest: &Value) -> Vec<FieldError> {
+    let mut found = schema::check::check(manifest, schema::ray_job(), "");
+    found.extend(metadata::check(object::at(manifest, &["metadata"])));
+    if !found.is_empty() {
+        return found;
+    }
+    match types::part::<RayJobSpec>(manifest, "spec") {
+        Err(problem) => found.push(FieldError { path: "spec".to_owned(), problem }),
+        Ok(spec) => {
+            found.extend(validate::job_spec(&spec, manifest));
+            let interactive = spec.submission_mode.as_deref() == Some("InteractiveMode");
+            if !interactive && spec.entrypoint.as_deref().unwrap_or_default().trim().is_empty() {
+                let problem =
+                    "is missing; write the command that starts the driver, for example python train.py";
+                found.push(FieldError { path: "spec.entrypoint".to_owned(), problem: problem.to_owned() });
+            }
+        }
+    }
+    found
+}
+
+fn clipped(text: &str) -> String {
+    text.chars().take(60).collect()
+}
+
+#[cfg(test)]
+mod tests;

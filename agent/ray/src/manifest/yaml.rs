@@ -1,69 +1,179 @@
 //! YAML: one bounded document in, JSON out.
 //!
-//! Invariant: the text is at most 1 MiB, holds one document, has no anchors or aliases (so nothing in it can grow),
-//! and nests at most 64 deep.
+//! Invariant: whatever comes out of at most 1 MiB of text has at most [`MOST_NODES`] values and [`MOST_BYTES`] bytes
+//! of text, however often anchors repeat each other; every key of a map is given once; there is one document.
 
-use serde::Deserialize;
-use serde_json::Value;
+use std::{cell::Cell, fmt};
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
 
 use super::{FieldError, LONGEST_MANIFEST};
 
-const DEEPEST: usize = 64;
+const MOST_NODES: usize = 100_000;
+const MOST_BYTES: usize = 2 << 20;
 
-pub(super) fn read(text: &str) -> Result<Value, FieldError> {
+/// Reads the only document of `text`.
+pub(crate) fn read_yaml(text: &str) -> Result<Value, FieldError> {
     if text.len() > LONGEST_MANIFEST {
-        return Err(whole(
-            "the manifest is longer than 1 MiB; move large files into a working_dir or an image",
-        ));
+        return Err(whole("is longer than 1 MiB; move large files into a working_dir or an image"));
     }
-    if let Some(line) = aliased(text) {
-        let problem = format!("line {line} uses a YAML anchor or alias; write the value out in full");
-        return Err(FieldError { path: String::new(), problem });
-    }
-    let mut documents = serde_yaml_ng::Deserializer::from_str(text);
+    let budget = Budget { nodes: Cell::new(MOST_NODES), bytes: Cell::new(MOST_BYTES) };
     let mut found = None;
-    while let Some(document) = documents.next() {
-        let value =
-            Value::deserialize(document).map_err(|error| whole(&format!("this is no YAML: {error}")))?;
+    for document in serde_yaml_ng::Deserializer::from_str(text) {
+        let value = Bounded(&budget).deserialize(document);
+        let value = value.map_err(|error| whole(&format!("cannot be read as YAML: {error}")))?;
         match (&found, value) {
             (_, Value::Null) => {}
             (None, value) => found = Some(value),
-            (Some(_), _) => {
-                return Err(whole("the text holds more than one document; submit one RayJob at a time"));
-            }
+            (Some(_), _) => return Err(whole("holds more than one document; submit one at a time")),
         }
     }
-    let value = found.ok_or_else(|| whole("the text is empty; a RayJob manifest is needed"))?;
-    if depth(&value) > DEEPEST {
-        return Err(whole("the manifest nests more than 64 levels deep"));
-    }
-    Ok(value)
+    found.ok_or_else(|| whole("is empty"))
 }
 
 fn whole(problem: &str) -> FieldError {
     FieldError { path: String::new(), problem: problem.to_owned() }
 }
 
-/// The first line on which a value is an anchor (`&name`) or an alias (`*name`).
-fn aliased(text: &str) -> Option<usize> {
-    let is_mark = |value: &str| {
-        let mut chars = value.chars();
-        matches!(chars.next(), Some('&' | '*'))
-            && chars.next().is_some_and(|c| c.is_alphanumeric() || c == '_')
-    };
-    let starts_value = |line: &str| {
-        let line = line.trim_start();
-        let item = line.trim_start_matches("- ").trim_start();
-        let value = item.split_once(": ").map_or(item, |(_, value)| value.trim_start());
-        is_mark(item) || is_mark(value)
-    };
-    text.lines().position(starts_value).map(|index| index + 1)
+/// What may still be built.
+struct Budget {
+    nodes: Cell<usize>,
+    bytes: Cell<usize>,
 }
 
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
-        _ => 0,
+impl Budget {
+    fn take<E: Error>(&self, bytes: usize) -> Result<(), E> {
+        let left = (self.nodes.get().checked_sub(1)).zip(self.bytes.get().checked_sub(bytes));
+        let (nodes, bytes) =
+            left.ok_or_else(|| E::custom("it grows too large; write repeated values out or fewer"))?;
+        self.nodes.set(nodes);
+        self.bytes.set(bytes);
+        Ok(())
+    }
+}
+
+/// Builds one value within the budget.
+#[derive(Clone, Copy)]
+struct Bounded<'a>(&'a Budget);
+
+impl<'de> DeserializeSeed<'de> for Bounded<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<Value, D::Error> {
+        input.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Bounded<'_> {
+    type Value = Value;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a YAML value")
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        self.0.take(0)?;
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        self.0.take(0)?;
+        Ok(value.into())
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        self.0.take(0)?;
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        self.0.take(0)?;
+        let number = Number::from_f64(value).ok_or_else(|| E::custom("a number must be finite"))?;
+        Ok(Value::Number(number))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        self.0.take(value.len())?;
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        self.0.take(0)?;
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Value, E> {
+        self.visit_unit()
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut input: A) -> Result<Value, A::Error> {
+        self.0.take(0)?;
+        let mut items = Vec::new();
+        while let Some(item) = input.next_element_seed(self)? {
+            items.push(item);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<Value, A::Error> {
+        self.0.take(0)?;
+        let mut fields = Map::new();
+        while let Some(key) = input.next_key::<String>()? {
+            self.0.take(key.len())?;
+            if fields.contains_key(&key) {
+                return Err(A::Error::custom(format!("the field {key:?} is given twice")));
+            }
+            let value = input.next_value_seed(self)?;
+            fields.insert(key, value);
+        }
+        Ok(Value::Object(fields))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn yaml_and_json_read_alike() {
+        let expected = json!({"a": [1, 2.5, "x", true, null], "b": {"c": -3}});
+        assert_eq!(read_yaml("a: [1, 2.5, x, true, ~]\nb: {c: -3}\n").unwrap(), expected);
+        assert_eq!(read_yaml(&expected.to_string()).unwrap(), expected);
+    }
+
+    #[test]
+    fn exactly_one_document_is_read() {
+        assert_eq!(read_yaml("---\na: 1\n---\n").unwrap(), json!({"a": 1}));
+        assert!(read_yaml("a: 1\n---\nb: 2\n").unwrap_err().problem.contains("more than one document"));
+        assert_eq!(read_yaml(" \n").unwrap_err().problem, "is empty");
+    }
+
+    #[test]
+    fn bombs_are_refused_before_they_grow() {
+        let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for level in 1..12 {
+            let below = format!("*a{}", level - 1);
+            text += &format!("a{level}: &a{level} [{}]\n", vec![below.as_str(); 9].join(", "));
+        }
+        assert!(read_yaml(&text).unwrap_err().problem.contains("cannot be read as YAML"));
+        let wide = format!("a: &a \"{}\"\nb: [{}]\n", "x".repeat(1_000), vec!["*a"; 5_000].join(", "));
+        assert!(read_yaml(&wide).unwrap_err().problem.contains("grows too large"));
+        assert!(read_yaml(&"[".repeat(10_000)).is_err());
+    }
+
+    #[test]
+    fn long_text_and_double_keys_are_refused() {
+        assert!(read_yaml(&"#".repeat(LONGEST_MANIFEST + 1)).unwrap_err().problem.contains("1 MiB"));
+        assert!(read_yaml("a: 1\na: 2\n").unwrap_err().problem.contains("given twice"));
+        assert!(read_yaml("a: .nan\n").unwrap_err().problem.contains("finite"));
+    }
+
+    #[test]
+    fn small_anchors_are_fine() {
+        assert_eq!(read_yaml("a: &a {b: 1}\nc: *a\n").unwrap(), json!({"a": {"b": 1}, "c": {"b": 1}}));
     }
 }

@@ -1,0 +1,78 @@
+//! Metadata of a submitted RayJob: the fields that a person may write.
+
+use serde_json::{Value, json};
+
+use super::FieldError;
+use crate::{object, schema, validate};
+
+/// Fields that the API server writes; a manifest exported from a cluster holds them, and they change nothing.
+const WRITTEN_BY_SERVER: [&str; 8] = [
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+pub(super) fn check(metadata: &Value) -> Vec<FieldError> {
+    let mut own = metadata.clone();
+    if let Some(fields) = own.as_object_mut() {
+        fields.retain(|name, _| !WRITTEN_BY_SERVER.contains(&name.as_str()));
+    }
+    let mut found = schema::check::check(&own, &schema(), "metadata");
+    if let Some(generated) = own.get("generateName").and_then(Value::as_str) {
+        let problem = format!("is not supported; write a name, for example {}1", clip(generated));
+        found.push(FieldError { path: "metadata.generateName".to_owned(), problem });
+    } else {
+        found.extend(validate::job_name(object::text(metadata, &["name"])));
+    }
+    if let Some(problem) = namespace_problem(object::text(metadata, &["namespace"])) {
+        found.push(FieldError { path: "metadata.namespace".to_owned(), problem });
+    }
+    found.extend(label_problems(metadata));
+    found
+}
+
+fn schema() -> Value {
+    let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    json!({
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "generateName": {"type": "string"},
+            "namespace": {"type": "string"},
+            "labels": texts,
+            "annotations": texts,
+            "finalizers": {"type": "array", "items": {"type": "string"}},
+            "ownerReferences": {"type": "array", "items": {"type": "object"}},
+        },
+    })
+}
+
+fn namespace_problem(namespace: &str) -> Option<String> {
+    if namespace.is_empty() {
+        return None;
+    }
+    let problem = squadron_core::name::K8sName::new(namespace).err()?.problem;
+    Some(problem)
+}
+
+fn label_problems(metadata: &Value) -> Vec<FieldError> {
+    let labels = object::at(metadata, &["labels"]).as_object();
+    let bad = |(key, value): (&String, &Value)| {
+        let legal = validate::is_label(key, value.as_str().unwrap_or_default());
+        (!legal).then(|| FieldError {
+            path: format!("metadata.labels.{}", clip(key)),
+            problem: "is no Kubernetes label: letters, digits, '-', '_' and '.', at most 63 characters"
+                .to_owned(),
+        })
+    };
+    labels.into_iter().flatten().filter_map(bad).collect()
+}
+
+fn clip(text: &str) -> String {
+    text.chars().take(60).collect()
+}
