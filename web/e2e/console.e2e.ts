@@ -44,10 +44,8 @@ test("a login link signs in and leaves no token in the address", async () => {
 test("a job that is submitted elsewhere appears by itself, says why it waits, and can be cancelled", async () => {
   const { page, context, complaints } = await visitor(browser);
   await signIn(page, "/jobs");
-  const name = `console-${Date.now().toString(36)}`;
-  const reply = await server.post("/api/v1/jobs", { data: { manifest: hugeJob(name), queue: "default" } });
-  expect(reply.status(), await reply.text()).toBeLessThan(300);
-  const { job } = (await reply.json()) as SubmitReply;
+  const job = await submitHuge();
+  const { name } = job;
   const row = page.locator("tr", { hasText: name });
   await row.locator('[data-state="queued"]').waitFor({ timeout: 15_000 });
   await row.getByRole("link", { name }).click();
@@ -61,7 +59,7 @@ test("a job that is submitted elsewhere appears by itself, says why it waits, an
   await dialog.getByLabel(/Reason/).fill("checked in the browser");
   await dialog.getByRole("button", { name: "Cancel the job" }).click();
   await page.locator('.job-title [data-state="cancelled"]').waitFor({ timeout: 15_000 });
-  expect((await json<{ job: Job }>(server, `/api/v1/jobs/${job?.id}`)).job.state).toBe("cancelled");
+  expect((await json<{ job: Job }>(server, `/api/v1/jobs/${job.id}`)).job.state).toBe("cancelled");
 
   await page.goto(`${SERVER}/jobs?status=cancelled&queue=default`);
   await row.waitFor();
@@ -71,6 +69,21 @@ test("a job that is submitted elsewhere appears by itself, says why it waits, an
   await page.goBack();
   await row.waitFor();
   expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test("rows hold still under the pointer, and newer ones wait behind a notice", async () => {
+  const first = await submitHuge();
+  const { page, context } = await visitor(browser);
+  await signIn(page, "/jobs");
+  const top = page.locator("tbody tr").first();
+  await top.getByText(first.name).hover();
+  const second = await submitHuge();
+  await page.getByRole("button", { name: /newer job/ }).waitFor({ timeout: 15_000 });
+  expect(await top.innerText()).toContain(first.name);
+  await page.getByRole("button", { name: /newer job/ }).click();
+  await top.getByText(second.name).waitFor();
+  for (const { id } of [first, second]) expect((await server.post(`/api/v1/jobs/${id}/cancel`, { data: { reason: "checked" } })).ok()).toBe(true);
   await context.close();
 });
 
@@ -134,6 +147,19 @@ test.skipIf(!JOB)("the log on screen is the log of the API, and search finds its
   expect(complaints).toEqual([]);
   await context.close();
 });
+
+let count = 0;
+
+/** A job that waits with a reason, submitted as a program would. */
+async function submitHuge(): Promise<Job> {
+  count += 1;
+  const name = `console-${Date.now().toString(36)}-${count}`;
+  const reply = await server.post("/api/v1/jobs", { data: { manifest: hugeJob(name), queue: "default" } });
+  expect(reply.status(), await reply.text()).toBeLessThan(300);
+  const { job } = (await reply.json()) as SubmitReply;
+  if (!job) throw new Error("the answer to a submission holds no job");
+  return job;
+}
 
 /** A decimal text as whole units of its last digit; all amounts of a report have the same number of decimals. */
 function units(decimal: string): bigint {
