@@ -19,6 +19,8 @@ pub mod log;
 pub mod node;
 pub mod pod;
 pub mod price;
+#[cfg(test)]
+mod projection_tests;
 pub mod queue;
 mod resources;
 pub mod server;

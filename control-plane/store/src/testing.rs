@@ -3,6 +3,8 @@
 //! Invariant: nothing stays behind. The server runs under a shell that holds the read end of our pipe; when the test
 //! process ends, however it ends, the pipe closes, and the shell stops the server and removes its folder.
 
+pub mod fixture;
+
 use std::{
     io,
     os::unix::process::CommandExt,
@@ -54,7 +56,6 @@ async fn start() -> Throwaway {
         tempfile::Builder::new().prefix("squadron-pg-").tempdir().expect("a temporary folder").keep();
     let throwaway = tokio::task::spawn_blocking(move || launch(&folder)).await.expect("the launcher");
     await_server(&throwaway.server).await;
-    create(&throwaway.server, "create database template_squadron").await;
     let template = Store::new(throwaway.server.options("template_squadron"));
     template.migrate().await.expect("migrations of the template database");
     template.pool().close().await;
@@ -92,7 +93,7 @@ fn privileges(server: &Server) -> Vec<String> {
 
 async fn await_server(server: &Server) {
     let deadline = Instant::now() + START_DEADLINE;
-    while let Err(error) = PgConnection::connect_with(&server.options("postgres")).await {
+    while let Err(error) = server.ensure_database("template_squadron").await {
         assert!(Instant::now() < deadline, "the test's Postgres did not start: {error}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

@@ -1,0 +1,141 @@
+//! Attempts: what clusters should hold, and those that wait for something.
+
+use sqlx::{PgConnection, Row, postgres::PgRow};
+use squadron_core::{
+    id::{AttemptId, ClusterId, JobId},
+    time::Timestamp,
+};
+
+use crate::{Result, Store, at, stamp, stamp_opt};
+
+/// An attempt that a cluster should hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DesiredRow {
+    pub id: AttemptId,
+    pub queue: String,
+    /// Name of the RayJob object.
+    pub object_name: String,
+    pub namespace: String,
+    /// As it was submitted.
+    pub manifest: String,
+}
+
+/// An attempt as people look at it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AttemptRow {
+    pub number: u32,
+    pub cluster: String,
+    pub state: String,
+    pub object_name: String,
+    pub chosen_because: String,
+    pub ended_because: String,
+    pub assigned_at: Timestamp,
+    pub running_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+}
+
+/// The attempt that a row's columns `job_id` and `attempt` name.
+pub(crate) fn attempt_id(row: &PgRow) -> Result<Option<AttemptId>> {
+    let (job, number): (Option<_>, Option<i32>) = (row.try_get("job_id")?, row.try_get("attempt")?);
+    let number = number.and_then(|number| u32::try_from(number).ok());
+    Ok(job.zip(number).map(|(job, number)| AttemptId { job: JobId(job), number }))
+}
+
+/// Whether this cluster was ever given this attempt.
+pub async fn is_held_by(db: &mut PgConnection, attempt: AttemptId, cluster: ClusterId) -> Result<bool> {
+    let number = i32::try_from(attempt.number).unwrap_or(i32::MAX);
+    let row = sqlx::query("select 1 from attempt where job_id = $1 and number = $2 and cluster_id = $3")
+        .bind(attempt.job.0)
+        .bind(number)
+        .bind(cluster.0)
+        .fetch_optional(db)
+        .await?;
+    Ok(row.is_some())
+}
+
+impl Store {
+    /// The generation of a cluster's desired set, and the set, as of one moment.
+    pub async fn desired(&self, cluster: ClusterId) -> Result<(i64, Vec<DesiredRow>)> {
+        self.txn("attempt.desired", &cluster, |db, cluster| Box::pin(desired(db, *cluster))).await
+    }
+
+    /// All attempts of a job, the first first.
+    pub async fn attempts(&self, job: JobId) -> Result<Vec<AttemptRow>> {
+        let rows = sqlx::query(
+            "select a.number, c.name as cluster, a.state, a.object_name, a.chosen_because, a.ended_because,
+                    a.assigned_at, a.running_at, a.ended_at
+             from attempt a join cluster c on c.id = a.cluster_id where a.job_id = $1 order by a.number",
+        )
+        .bind(job.0)
+        .fetch_all(self.pool())
+        .await?;
+        rows.iter().map(read).collect()
+    }
+
+    /// Jobs whose newest attempt ended before `before` and is still held by its cluster.
+    pub async fn retention_over(&self, before: Timestamp) -> Result<Vec<JobId>> {
+        let ids = sqlx::query_scalar(
+            "select distinct job_id from attempt where desired and ended_at <= $1 order by job_id limit 500",
+        )
+        .bind(at(before))
+        .fetch_all(self.pool())
+        .await?;
+        Ok(ids.into_iter().map(JobId).collect())
+    }
+
+    /// Jobs with a stopping attempt of which the agent never said that it made it, and which it does not hold: it applied
+    /// a desired state without it.
+    pub async fn never_created(&self) -> Result<Vec<JobId>> {
+        let ids = sqlx::query_scalar(
+            "select a.job_id from attempt a join cluster c on c.id = a.cluster_id
+             where a.state = 'stopping' and a.created_at is null and c.applied_generation >= a.released_generation
+             order by a.job_id limit 500",
+        )
+        .fetch_all(self.pool())
+        .await?;
+        Ok(ids.into_iter().map(JobId).collect())
+    }
+}
+
+async fn desired(db: &mut PgConnection, cluster: ClusterId) -> Result<(i64, Vec<DesiredRow>)> {
+    sqlx::query("set transaction isolation level repeatable read, read only").execute(&mut *db).await?;
+    let generation = sqlx::query_scalar("select desired_generation from cluster where id = $1")
+        .bind(cluster.0)
+        .fetch_optional(&mut *db)
+        .await?
+        .unwrap_or(0);
+    let rows = sqlx::query(
+        "select a.job_id, a.number as attempt, a.object_name, j.queue, j.namespace, j.manifest
+         from attempt a join job j on j.id = a.job_id
+         where a.cluster_id = $1 and a.desired order by a.job_id, a.number",
+    )
+    .bind(cluster.0)
+    .fetch_all(db)
+    .await?;
+    let mut held = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let Some(id) = attempt_id(row)? else { continue };
+        held.push(DesiredRow {
+            id,
+            queue: row.try_get("queue")?,
+            object_name: row.try_get("object_name")?,
+            namespace: row.try_get("namespace")?,
+            manifest: row.try_get("manifest")?,
+        });
+    }
+    Ok((generation, held))
+}
+
+fn read(row: &PgRow) -> Result<AttemptRow> {
+    Ok(AttemptRow {
+        number: u32::try_from(row.try_get::<i32, _>("number")?).unwrap_or(0),
+        cluster: row.try_get("cluster")?,
+        state: row.try_get("state")?,
+        object_name: row.try_get("object_name")?,
+        chosen_because: row.try_get("chosen_because")?,
+        ended_because: row.try_get("ended_because")?,
+        assigned_at: stamp(row.try_get("assigned_at")?),
+        running_at: stamp_opt(row.try_get("running_at")?),
+        ended_at: stamp_opt(row.try_get("ended_at")?),
+    })
+}

@@ -1,0 +1,139 @@
+//! Cursors: how far a consumer of facts has come in each cluster and epoch.
+//!
+//! Invariant: a cursor moves in the transaction of its effect and never backwards, so a fact takes effect exactly once
+//! however often a consumer stops and starts. Facts of one cluster are read in the order (epoch, seq).
+
+use sqlx::{PgConnection, Row, types::Json};
+use squadron_core::{
+    fact::Fact,
+    id::{ClusterId, JobId},
+    time::Timestamp,
+};
+
+use crate::{Result, Store, stamp};
+
+/// A place in a cluster's facts. Signed, as the database holds it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Position {
+    pub epoch: i64,
+    pub seq: i64,
+}
+
+/// A committed fact.
+#[derive(Clone, Debug)]
+pub struct FactRow {
+    pub position: Position,
+    /// By the agent's clock, but never later than it was received here.
+    pub at: Timestamp,
+    /// None when this version cannot read it; it is passed over.
+    pub fact: Option<Fact>,
+}
+
+/// Facts that a consumer has not consumed, of one epoch of one cluster.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    pub cluster: ClusterId,
+    pub epoch: i64,
+    /// The cursor before.
+    pub from: i64,
+    /// The cursor after; facts up to here are in the batch, and no others exist.
+    pub to: i64,
+    pub facts: Vec<FactRow>,
+}
+
+impl Store {
+    /// The next facts for `consumer`, at most `limit`, the oldest epoch of each cluster only. With `behind`, nothing that
+    /// this other consumer has not consumed yet.
+    pub async fn next_facts(&self, consumer: &str, behind: Option<&str>, limit: i64) -> Result<Vec<Batch>> {
+        let rows = sqlx::query(
+            "select distinct on (w.cluster_id) w.cluster_id, w.epoch, coalesce(c.seq, 0) as from_seq,
+                    case when $2::text is null then w.seq else coalesce(b.seq, 0) end as to_seq
+             from ingest_watermark w
+             left join consumer_cursor c on c.consumer = $1 and c.cluster_id = w.cluster_id and c.epoch = w.epoch
+             left join consumer_cursor b on b.consumer = $2 and b.cluster_id = w.cluster_id and b.epoch = w.epoch
+             where w.class = 1
+               and case when $2::text is null then w.seq else coalesce(b.seq, 0) end > coalesce(c.seq, 0)
+             order by w.cluster_id, w.epoch",
+        )
+        .bind(consumer)
+        .bind(behind)
+        .fetch_all(self.pool())
+        .await?;
+        let mut batches = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let cluster = ClusterId(row.try_get("cluster_id")?);
+            let (epoch, from, to) = (row.try_get("epoch")?, row.try_get("from_seq")?, row.try_get("to_seq")?);
+            let facts = self.facts_between(cluster, epoch, (from, to), limit).await?;
+            let full = i64::try_from(facts.len()).is_ok_and(|count| count == limit);
+            let to = facts.last().filter(|_| full).map_or(to, |last| last.position.seq);
+            batches.push(Batch { cluster, epoch, from, to, facts });
+        }
+        Ok(batches)
+    }
+
+    async fn facts_between(
+        &self,
+        cluster: ClusterId,
+        epoch: i64,
+        (from, to): (i64, i64),
+        limit: i64,
+    ) -> Result<Vec<FactRow>> {
+        let rows = sqlx::query(
+            "select epoch, seq, least(observed_at, received_at) as at, body from fact
+             where cluster_id = $1 and epoch = $2 and seq > $3 and seq <= $4 order by seq limit $5",
+        )
+        .bind(cluster.0)
+        .bind(epoch)
+        .bind(from)
+        .bind(to)
+        .bind(limit)
+        .fetch_all(self.pool())
+        .await?;
+        rows.iter().map(read).collect()
+    }
+
+    /// The newest facts about a job, the oldest of them first.
+    pub async fn facts_of_job(&self, job: JobId, limit: i64) -> Result<Vec<FactRow>> {
+        let rows = sqlx::query(
+            "select * from (select epoch, seq, least(observed_at, received_at) as at, body from fact
+                            where job_id = $1 order by observed_at desc, epoch desc, seq desc limit $2) newest
+             order by at, epoch, seq",
+        )
+        .bind(job.0)
+        .bind(limit)
+        .fetch_all(self.pool())
+        .await?;
+        rows.iter().map(read).collect()
+    }
+}
+
+fn read(row: &sqlx::postgres::PgRow) -> Result<FactRow> {
+    let Json(body): Json<serde_json::Value> = row.try_get("body")?;
+    let position = Position { epoch: row.try_get("epoch")?, seq: row.try_get("seq")? };
+    let fact = serde_json::from_value(body)
+        .inspect_err(|error| tracing::warn!(?position, %error, "a fact cannot be read and is passed over"))
+        .ok();
+    Ok(FactRow { position, at: stamp(row.try_get("at")?), fact })
+}
+
+/// Moves the cursor over a batch. Answers false when somebody else moved it meanwhile: then nothing may be committed.
+pub async fn advance(db: &mut PgConnection, consumer: &str, batch: &Batch) -> Result<bool> {
+    let done = sqlx::query(
+        "insert into consumer_cursor as c (consumer, cluster_id, epoch, seq)
+         select $1, $2, $3, $5 where $4 = 0 or exists
+             (select 1 from consumer_cursor where consumer = $1 and cluster_id = $2 and epoch = $3)
+         on conflict (consumer, cluster_id, epoch) do update set seq = $5 where c.seq = $4",
+    )
+    .bind(consumer)
+    .bind(batch.cluster.0)
+    .bind(batch.epoch)
+    .bind(batch.from)
+    .bind(batch.to)
+    .execute(db)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+#[cfg(test)]
+#[path = "cursor_tests.rs"]
+mod tests;

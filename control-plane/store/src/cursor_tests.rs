@@ -1,0 +1,51 @@
+#![allow(clippy::unwrap_used)]
+
+use squadron_core::fact::NodeFact;
+
+use super::*;
+use crate::testing::{self, fixture};
+
+fn nodes(count: usize) -> Vec<Fact> {
+    (0..count).map(|n| Fact::Node(NodeFact { name: format!("n{n}"), ..NodeFact::default() })).collect()
+}
+
+#[tokio::test]
+async fn every_fact_is_consumed_once_and_in_order() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    fixture::facts(&store, east, nodes(5)).await;
+    let mut seen = Vec::new();
+    loop {
+        let batches = store.next_facts("project", None, 2).await.unwrap();
+        let Some(batch) = batches.first() else { break };
+        let mut db = store.pool().acquire().await.unwrap();
+        assert!(advance(&mut db, "project", batch).await.unwrap());
+        assert!(!advance(&mut db, "project", batch).await.unwrap(), "a batch is consumed once");
+        seen.extend(batch.facts.iter().map(|fact| fact.position.seq));
+    }
+    assert_eq!(seen, [1, 2, 3, 4, 5]);
+}
+
+#[tokio::test]
+async fn a_consumer_stays_behind_the_one_it_follows() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    fixture::facts(&store, east, nodes(3)).await;
+    assert!(store.next_facts("correlate", Some("project"), 10).await.unwrap().is_empty());
+    let batch = store.next_facts("project", None, 2).await.unwrap().remove(0);
+    advance(&mut store.pool().acquire().await.unwrap(), "project", &batch).await.unwrap();
+    let behind = store.next_facts("correlate", Some("project"), 10).await.unwrap().remove(0);
+    assert_eq!((behind.from, behind.to, behind.facts.len()), (0, 2, 2));
+}
+
+#[tokio::test]
+async fn a_number_without_a_fact_is_passed_over() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    fixture::facts(&store, east, nodes(2)).await;
+    sqlx::query("delete from fact where seq = 2").execute(store.pool()).await.unwrap();
+    sqlx::query("update fact set body = '{\"kind\": \"riddle\"}'").execute(store.pool()).await.unwrap();
+    let batch = store.next_facts("project", None, 10).await.unwrap().remove(0);
+    assert_eq!((batch.to, batch.facts.len()), (2, 1));
+    assert!(batch.facts[0].fact.is_none());
+}

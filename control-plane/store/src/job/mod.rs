@@ -1,0 +1,211 @@
+//! Jobs: rows as people look at them, and how they begin.
+//!
+//! State changes live in [`advance`], which takes them from the decider and nowhere else; waiting lives in [`waiting`].
+
+pub mod advance;
+#[cfg(test)]
+mod tests;
+pub mod waiting;
+
+use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
+use squadron_core::{
+    dispatch::{Blocker, GangPart},
+    id::{ClusterId, JobId},
+    job::JobState,
+    time::Timestamp,
+};
+use uuid::Uuid;
+
+use crate::{Result, Store, StoreError, at, at_opt, stamp, stamp_opt};
+
+/// A job that is about to exist.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewJob {
+    pub id: JobId,
+    pub name: String,
+    pub namespace: String,
+    pub queue: String,
+    pub owner: String,
+    /// As it was submitted.
+    pub manifest: String,
+    pub gang: Vec<GangPart>,
+    pub pinned: Option<ClusterId>,
+    pub submitted_at: Timestamp,
+    /// Until the dispatcher has looked at it.
+    pub sentence: String,
+}
+
+/// A job with its newest attempt.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JobRow {
+    pub id: JobId,
+    pub name: String,
+    pub namespace: String,
+    pub queue: String,
+    pub state: JobState,
+    pub reason: String,
+    pub sentence: String,
+    pub owner: String,
+    pub gang: Vec<GangPart>,
+    pub submitted_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub version: i64,
+    pub attempt: u32,
+    /// Name of the newest attempt's cluster.
+    pub cluster: Option<String>,
+    pub cluster_heard_at: Option<Timestamp>,
+    pub blockers: Vec<Blocker>,
+    pub position: Option<u32>,
+    pub queue_length: Option<u32>,
+    pub decided_at: Option<Timestamp>,
+}
+
+/// Which jobs, newest first.
+#[derive(Clone, Default, Debug)]
+pub struct Filter {
+    /// Words; empty means all.
+    pub states: Vec<String>,
+    pub queue: Option<String>,
+    pub cluster: Option<String>,
+    pub owner: Option<String>,
+    /// Only those after this one in the list.
+    pub after: Option<(Timestamp, Uuid)>,
+    pub limit: i64,
+}
+
+/// The constraint that refuses a job in a queue that does not exist.
+pub const NO_SUCH_QUEUE: &str = "job_queue_fkey";
+
+/// Adds a job to its queue.
+pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
+    sqlx::query(
+        "insert into job (id, name, namespace, queue, state, sentence, owner, manifest, gang, pinned_cluster, submitted_at)
+         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10)",
+    )
+    .bind(job.id.0)
+    .bind(&job.name)
+    .bind(&job.namespace)
+    .bind(&job.queue)
+    .bind(&job.sentence)
+    .bind(&job.owner)
+    .bind(&job.manifest)
+    .bind(Json(&job.gang))
+    .bind(job.pinned.map(|cluster| cluster.0))
+    .bind(at(job.submitted_at))
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "select j.id, j.name, j.namespace, j.queue, j.state, j.reason, j.sentence, j.owner, j.gang,
+                    j.submitted_at, j.started_at, j.ended_at, j.version, j.blockers, j.queue_position,
+                    j.queue_length, j.decided_at, a.number, c.name as cluster, c.last_heard_at
+             from job j
+             left join lateral (select number, cluster_id from attempt where job_id = j.id order by number desc limit 1) a
+               on true
+             left join cluster c on c.id = a.cluster_id ",
+            $rest
+        )
+    };
+}
+
+impl Store {
+    /// The job with this id, or the newest with this name.
+    pub async fn job(&self, id_or_name: &str) -> Result<Option<JobRow>> {
+        let row = match id_or_name.parse::<JobId>() {
+            Ok(id) => sqlx::query(select!("where j.id = $1")).bind(id.0).fetch_optional(self.pool()).await?,
+            Err(_) => {
+                sqlx::query(select!("where j.name = $1 order by j.submitted_at desc, j.id desc limit 1"))
+                    .bind(id_or_name)
+                    .fetch_optional(self.pool())
+                    .await?
+            }
+        };
+        row.as_ref().map(read).transpose()
+    }
+
+    /// Jobs that the filter lets through, newest first.
+    pub async fn jobs(&self, filter: &Filter) -> Result<Vec<JobRow>> {
+        let rows = sqlx::query(select!(
+            "where (cardinality($1::text[]) = 0 or j.state = any ($1))
+               and ($2::text is null or j.queue = $2)
+               and ($3::text is null or c.name = $3)
+               and ($4::text is null or j.owner = $4)
+               and ($5::timestamptz is null or (j.submitted_at, j.id) < ($5, $6::uuid))
+             order by j.submitted_at desc, j.id desc limit $7"
+        ))
+        .bind(&filter.states)
+        .bind(&filter.queue)
+        .bind(&filter.cluster)
+        .bind(&filter.owner)
+        .bind(at_opt(filter.after.map(|after| after.0)))
+        .bind(filter.after.map(|after| after.1))
+        .bind(filter.limit)
+        .fetch_all(self.pool())
+        .await?;
+        rows.iter().map(read).collect()
+    }
+
+    /// The manifest as it was submitted.
+    pub async fn manifest(&self, job: JobId) -> Result<Option<String>> {
+        Ok(sqlx::query_scalar("select manifest from job where id = $1")
+            .bind(job.0)
+            .fetch_optional(self.pool())
+            .await?)
+    }
+
+    /// How many jobs of the queue were submitted before this one and still wait, and how many wait in all.
+    pub async fn place_in_queue(&self, job: &NewJob) -> Result<(u32, u32)> {
+        let row = sqlx::query(
+            "select count(*) filter (where (submitted_at, id) < ($2, $3)) as before, count(*) as all
+             from job where queue = $1 and state = 'queued'",
+        )
+        .bind(&job.queue)
+        .bind(at(job.submitted_at))
+        .bind(job.id.0)
+        .fetch_one(self.pool())
+        .await?;
+        let number = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
+        Ok((number(row.try_get("before")?), number(row.try_get("all")?)))
+    }
+}
+
+fn read(row: &PgRow) -> Result<JobRow> {
+    let small = |name| -> Result<Option<u32>> {
+        Ok(row.try_get::<Option<i32>, _>(name)?.and_then(|number| u32::try_from(number).ok()))
+    };
+    Ok(JobRow {
+        id: JobId(row.try_get("id")?),
+        name: row.try_get("name")?,
+        namespace: row.try_get("namespace")?,
+        queue: row.try_get("queue")?,
+        state: state(row.try_get("state")?)?,
+        reason: row.try_get("reason")?,
+        sentence: row.try_get("sentence")?,
+        owner: row.try_get("owner")?,
+        gang: gang(row)?,
+        submitted_at: stamp(row.try_get("submitted_at")?),
+        started_at: stamp_opt(row.try_get("started_at")?),
+        ended_at: stamp_opt(row.try_get("ended_at")?),
+        version: row.try_get("version")?,
+        attempt: small("number")?.unwrap_or(0),
+        cluster: row.try_get("cluster")?,
+        cluster_heard_at: stamp_opt(row.try_get("last_heard_at")?),
+        blockers: row.try_get::<Json<Vec<Blocker>>, _>("blockers")?.0,
+        position: small("queue_position")?,
+        queue_length: small("queue_length")?,
+        decided_at: stamp_opt(row.try_get("decided_at")?),
+    })
+}
+
+pub(crate) fn state(word: &str) -> Result<JobState> {
+    JobState::from_word(word).ok_or_else(|| StoreError::corrupt("job", format!("{word:?} is no state")))
+}
+
+pub(crate) fn gang(row: &PgRow) -> Result<Vec<GangPart>> {
+    Ok(row.try_get::<Json<Vec<GangPart>>, _>("gang")?.0)
+}

@@ -1,0 +1,219 @@
+#![allow(clippy::unwrap_used)]
+
+use squadron_core::{
+    attempt::{Event, Job, Step, advance as decide},
+    dispatch::{Blocked, Blocker, Cause, Standing, plan},
+    id::AttemptId,
+};
+
+use super::{advance, waiting, *};
+use crate::{
+    attempt,
+    cursor::Position,
+    node, pod,
+    testing::{
+        self,
+        fixture::{self, NOW, ONE},
+    },
+};
+
+/// Decides and saves one event.
+async fn tell(store: &Store, job: JobId, event: Event<'_>) -> Step {
+    let mut db = store.pool().acquire().await.unwrap();
+    let before = advance::lock(&mut db, job).await.unwrap().unwrap();
+    let step = decide(&before, event, NOW.plus_millis(5_000)).unwrap();
+    advance::save(&mut db, &step).await.unwrap();
+    step
+}
+
+async fn assign(store: &Store, job: JobId, cluster: ClusterId) -> Step {
+    tell(store, job, Event::Assigned { cluster, cluster_name: "east", because: "it has room" }).await
+}
+
+async fn reload(store: &Store, job: JobId) -> Job {
+    let mut db = store.pool().acquire().await.unwrap();
+    advance::lock(&mut db, job).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn a_step_comes_back_as_it_was_decided() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    let job = fixture::queued(&store, "train").await;
+    let assigned = assign(&store, job.id, east).await;
+    assert_eq!(reload(&store, job.id).await, assigned.job);
+    let (generation, desired) = store.desired(east).await.unwrap();
+    assert_eq!((generation, desired.len()), (1, 1));
+    assert_eq!(desired[0].object_name, assigned.job.attempt.unwrap().object_name);
+    let stopping = tell(&store, job.id, Event::CancelRequested { by: "ann", why: "wrong data" }).await;
+    assert_eq!(reload(&store, job.id).await, stopping.job);
+    assert_eq!(store.desired(east).await.unwrap(), (2, vec![]));
+}
+
+#[tokio::test]
+async fn a_second_live_attempt_is_refused_by_the_database() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    let job = fixture::queued(&store, "train").await;
+    let mut twice = assign(&store, job.id, east).await;
+    twice.job.attempt.as_mut().unwrap().number = 2;
+    let mut db = store.pool().acquire().await.unwrap();
+    let refused = advance::save(&mut db, &twice).await.unwrap_err();
+    assert!(refused.violates(advance::SECOND_LIVE_ATTEMPT), "{refused}");
+}
+
+#[tokio::test]
+async fn an_attempt_that_was_never_made_is_found_once_the_agent_let_go() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    let job = fixture::queued(&store, "train").await;
+    assign(&store, job.id, east).await;
+    tell(&store, job.id, Event::CancelRequested { by: "ann", why: "" }).await;
+    let applied = async |generation: i64| {
+        let update = "update cluster set applied_generation = $1";
+        sqlx::query(update).bind(generation).execute(store.pool()).await.unwrap();
+        store.never_created().await.unwrap()
+    };
+    assert_eq!(applied(1).await, []);
+    assert_eq!(applied(2).await, [job.id]);
+    let ended = tell(&store, job.id, Event::NeverCreated).await;
+    assert_eq!(reload(&store, job.id).await, ended.job);
+    assert_eq!(applied(3).await, []);
+}
+
+#[tokio::test]
+async fn ended_attempts_are_held_until_their_retention_is_over() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    let job = fixture::queued(&store, "train").await;
+    let mut ended = assign(&store, job.id, east).await;
+    let end = Some(NOW.plus_millis(1_000));
+    ended.desired_changed = None;
+    (ended.job.state, ended.job.ended_at) = (JobState::Succeeded, end);
+    let attempt = ended.job.attempt.as_mut().unwrap();
+    (attempt.state, attempt.ended_at) = (squadron_core::attempt::AttemptState::Succeeded, end);
+    let mut db = store.pool().acquire().await.unwrap();
+    advance::save(&mut db, &ended).await.unwrap();
+    assert_eq!(store.retention_over(NOW).await.unwrap(), []);
+    assert_eq!(store.retention_over(NOW.plus_millis(1_000)).await.unwrap(), [job.id]);
+    tell(&store, job.id, Event::RetentionOver).await;
+    assert_eq!(store.retention_over(NOW.plus_millis(1_000)).await.unwrap(), []);
+    assert_eq!(store.attempts(job.id).await.unwrap()[0].state, "succeeded");
+}
+
+#[tokio::test]
+async fn lists_are_filtered_paged_and_name_the_newest() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    let old = fixture::queued(&store, "train").await;
+    let new = NewJob { submitted_at: NOW.plus_millis(1), owner: "bob".into(), ..fixture::new_job("train") };
+    fixture::insert(&store, &new).await;
+    assign(&store, old.id, east).await;
+    assert_eq!(store.job("train").await.unwrap().unwrap().id, new.id);
+    assert_eq!(store.job(&old.id.to_string()).await.unwrap().unwrap().cluster.as_deref(), Some("east"));
+    assert_eq!(store.job("nothing").await.unwrap(), None);
+    let ids = async |filter: Filter| {
+        let jobs = store.jobs(&Filter { limit: 10, ..filter }).await.unwrap();
+        jobs.iter().map(|job| job.id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(Filter::default()).await, [new.id, old.id]);
+    assert_eq!(ids(Filter { states: vec!["queued".into()], ..Filter::default() }).await, [new.id]);
+    assert_eq!(ids(Filter { cluster: Some("east".into()), ..Filter::default() }).await, [old.id]);
+    assert_eq!(ids(Filter { owner: Some("bob".into()), ..Filter::default() }).await, [new.id]);
+    assert_eq!(ids(Filter { queue: Some("other".into()), ..Filter::default() }).await, []);
+    assert_eq!(
+        ids(Filter { after: Some((new.submitted_at, new.id.0)), ..Filter::default() }).await,
+        [old.id]
+    );
+    assert_eq!(store.manifest(new.id).await.unwrap().as_deref(), Some("kind: RayJob"));
+    assert_eq!(store.place_in_queue(&new).await.unwrap(), (0, 1));
+}
+
+#[tokio::test]
+async fn a_job_needs_a_queue_that_exists() {
+    let store = testing::store().await;
+    let mut db = store.pool().acquire().await.unwrap();
+    let refused = insert(&mut db, &fixture::new_job("train")).await.unwrap_err();
+    assert!(refused.violates(NO_SUCH_QUEUE), "{refused}");
+}
+
+#[tokio::test]
+async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    let (held, waits) = (fixture::queued(&store, "held").await, fixture::queued(&store, "waits").await);
+    assign(&store, held.id, east).await;
+    let id = AttemptId { job: held.id, number: 1 };
+    let mut db = store.pool().acquire().await.unwrap();
+    node::show(&mut db, east, &fixture::node("n1"), Position { epoch: 1, seq: 1 }, NOW).await.unwrap();
+    pod::show(&mut db, east, &fixture::pod("h", Some(id)), Position { epoch: 1, seq: 2 }, NOW).await.unwrap();
+    assert!(attempt::is_held_by(&mut db, id, east).await.unwrap());
+    let input = store
+        .txn("test", &NOW, |db, now| Box::pin(waiting::snapshot(db, now.plus_millis(-1))))
+        .await
+        .unwrap();
+    let cluster = &input.clusters[0];
+    assert_eq!((cluster.standing, cluster.nodes.len(), cluster.pods.len()), (Standing::Heard, 1, 1));
+    assert_eq!((cluster.pods[0].requests, cluster.attempts[0].id), (ONE, id));
+    assert_eq!(input.waiting.iter().map(|job| job.job).collect::<Vec<_>>(), [waits.id]);
+    assert_eq!(plan(&input).assign[0].cluster, east);
+    let silent =
+        store.txn("test", &NOW, |db, now| Box::pin(waiting::snapshot(db, now.plus_millis(1)))).await.unwrap();
+    assert_eq!(silent.clusters[0].standing, Standing::Silent { since: NOW });
+}
+
+#[tokio::test]
+async fn blockers_are_news_only_when_they_differ() {
+    let store = testing::store().await;
+    let job = fixture::queued(&store, "train").await;
+    let blocked = Blocked {
+        job: job.id,
+        position: 1,
+        queue_length: 2,
+        sentence: "queued in research, 1st of 2: no cluster".into(),
+        blockers: vec![Blocker {
+            code: Cause::NoCluster,
+            cluster: String::new(),
+            sentence: "no cluster".into(),
+            try_this: "add one".into(),
+        }],
+    };
+    let mut db = store.pool().acquire().await.unwrap();
+    assert_eq!(waiting::save_blocked(&mut db, &blocked, NOW).await.unwrap(), Some(2));
+    assert_eq!(waiting::save_blocked(&mut db, &blocked, NOW.plus_millis(1_000)).await.unwrap(), None);
+    let row = store.job("train").await.unwrap().unwrap();
+    assert_eq!((row.position, row.queue_length, row.decided_at), (Some(1), Some(2), Some(NOW)));
+    assert_eq!((row.blockers, row.reason.as_str()), (blocked.blockers.clone(), "NO_CLUSTER"));
+    let later = NOW.plus_millis(10_000);
+    assert_eq!(waiting::save_blocked(&mut db, &blocked, later).await.unwrap(), None);
+    assert_eq!(store.job("train").await.unwrap().unwrap().decided_at, Some(later), "its age is kept fresh");
+}
+
+#[tokio::test]
+async fn a_key_stands_for_one_body() {
+    use crate::idempotency::{Found, Key, find, insert};
+    let store = testing::store().await;
+    let job = fixture::queued(&store, "train").await;
+    let key = |body| Key { owner: "ann".into(), key: "k1".into(), body: [body; 32] };
+    let mut db = store.pool().acquire().await.unwrap();
+    assert_eq!(find(&mut db, &key(1)).await.unwrap(), Found::Nothing);
+    insert(&mut db, &key(1), job.id, NOW).await.unwrap();
+    assert_eq!(find(&mut db, &key(1)).await.unwrap(), Found::Same(job.id));
+    assert_eq!(find(&mut db, &key(2)).await.unwrap(), Found::Other(job.id));
+    let twice = insert(&mut db, &key(1), job.id, NOW).await.unwrap_err();
+    assert!(twice.violates(crate::idempotency::KEY_TAKEN));
+}
+
+#[tokio::test]
+async fn queues_count_what_is_in_them() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    let job = fixture::queued(&store, "train").await;
+    fixture::queued(&store, "waits").await;
+    assign(&store, job.id, east).await;
+    let queue = crate::queue::Queue { name: "research".into(), queued: 1, running: 1 };
+    assert_eq!(store.queues().await.unwrap().into_iter().find(|q| q.name == "research"), Some(queue));
+    let mut db = store.pool().acquire().await.unwrap();
+    let twice = crate::queue::insert(&mut db, &"research".parse().unwrap(), NOW).await.unwrap_err();
+    assert!(twice.violates(crate::queue::NAME_TAKEN));
+}

@@ -1,0 +1,167 @@
+//! What the dispatcher reads and what it writes about jobs that keep waiting.
+
+use std::collections::BTreeMap;
+
+use sqlx::{PgConnection, Row, types::Json};
+use squadron_core::{
+    dispatch::{Blocked, Cluster, Held, Input, Node, Pod, Standing, Waiting},
+    id::{AttemptId, ClusterId, JobId},
+    time::Timestamp,
+};
+
+use crate::{
+    Result, at,
+    attempt::attempt_id,
+    job::gang,
+    resources::{ALLOCATABLE, PLAIN, resources},
+    stamp, stamp_opt,
+};
+
+/// Age of a decision that is written again although nothing changed, in milliseconds.
+const REFRESH_MS: i64 = 10_000;
+
+/// Everything that one pass looks at, as it was at one moment. Call it first in its transaction.
+pub async fn snapshot(db: &mut PgConnection, silent_before: Timestamp) -> Result<Input> {
+    sqlx::query("set transaction isolation level repeatable read, read only").execute(&mut *db).await?;
+    let mut clusters = clusters(db, silent_before).await?;
+    add_nodes(db, &mut clusters).await?;
+    add_pods(db, &mut clusters).await?;
+    add_attempts(db, &mut clusters).await?;
+    Ok(Input { clusters: clusters.into_values().collect(), waiting: waiting(db).await? })
+}
+
+type Clusters = BTreeMap<ClusterId, Cluster>;
+
+async fn clusters(db: &mut PgConnection, silent_before: Timestamp) -> Result<Clusters> {
+    let rows = sqlx::query("select id, name, state, last_heard_at, accepted_at, created_at from cluster")
+        .fetch_all(db)
+        .await?;
+    rows.iter()
+        .map(|row| {
+            let id = ClusterId(row.try_get("id")?);
+            let active = row.try_get::<&str, _>("state")? == "active";
+            let heard = stamp_opt(row.try_get("last_heard_at")?);
+            let accepted = stamp_opt(row.try_get("accepted_at")?);
+            let since = match heard.or(accepted) {
+                Some(since) => since,
+                None => stamp(row.try_get("created_at")?),
+            };
+            let standing = match heard {
+                _ if !active => Standing::NotAccepted,
+                Some(heard) if heard >= silent_before => Standing::Heard,
+                _ => Standing::Silent { since },
+            };
+            let name = row.try_get("name")?;
+            Ok((id, Cluster { id, name, standing, nodes: vec![], pods: vec![], attempts: vec![] }))
+        })
+        .collect()
+}
+
+async fn add_nodes(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
+    let rows = sqlx::query(
+        "select cluster_id, name, ready and not unschedulable as usable,
+                allocatable_cpu_milli, allocatable_memory_bytes, allocatable_gpus
+         from node where gone_at is null",
+    )
+    .fetch_all(db)
+    .await?;
+    for row in &rows {
+        if let Some(cluster) = clusters.get_mut(&ClusterId(row.try_get("cluster_id")?)) {
+            let allocatable = resources(row, ALLOCATABLE)?;
+            cluster.nodes.push(Node {
+                name: row.try_get("name")?,
+                usable: row.try_get("usable")?,
+                allocatable,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Pods that hold or wait for room, and finished submitters of live attempts, which are not expected again.
+async fn add_pods(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
+    let rows = sqlx::query(
+        "select cluster_id, node, cpu_milli, memory_bytes, gpus, job_id, attempt, role, worker_group,
+                phase = 'Succeeded' as succeeded
+         from pod where not gone and (finished_at is null and phase not in ('Succeeded', 'Failed')
+                                      or phase = 'Succeeded' and role = 'submitter')",
+    )
+    .fetch_all(db)
+    .await?;
+    for row in &rows {
+        let Some(cluster) = clusters.get_mut(&ClusterId(row.try_get("cluster_id")?)) else { continue };
+        let (role, group): (String, String) = (row.try_get("role")?, row.try_get("worker_group")?);
+        let done: bool = row.try_get("succeeded")?;
+        let requests = resources(row, PLAIN)?;
+        cluster.pods.push(Pod {
+            node: if done { "-".to_owned() } else { row.try_get("node")? },
+            requests,
+            attempt: attempt_id(row)?,
+            role: if role == "worker" { group } else { role },
+        });
+    }
+    Ok(())
+}
+
+async fn add_attempts(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
+    let rows = sqlx::query(
+        "select a.cluster_id, a.job_id, a.number as attempt, j.gang
+         from attempt a join job j on j.id = a.job_id where a.ended_at is null",
+    )
+    .fetch_all(db)
+    .await?;
+    for row in &rows {
+        let id: Option<AttemptId> = attempt_id(row)?;
+        let cluster = clusters.get_mut(&ClusterId(row.try_get("cluster_id")?));
+        if let (Some(id), Some(cluster)) = (id, cluster) {
+            cluster.attempts.push(Held { id, gang: gang(row)? });
+        }
+    }
+    Ok(())
+}
+
+async fn waiting(db: &mut PgConnection) -> Result<Vec<Waiting>> {
+    let rows = sqlx::query(
+        "select id, name, queue, submitted_at, gang, pinned_cluster from job where state = 'queued'
+         order by submitted_at, id limit 10000",
+    )
+    .fetch_all(db)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            Ok(Waiting {
+                job: JobId(row.try_get("id")?),
+                name: row.try_get("name")?,
+                queue: row.try_get("queue")?,
+                submitted_at: stamp(row.try_get("submitted_at")?),
+                gang: gang(row)?,
+                pinned: row.try_get::<Option<_>, _>("pinned_cluster")?.map(ClusterId),
+            })
+        })
+        .collect()
+}
+
+/// Writes why a job keeps waiting. Answers the new version if people would see a difference.
+pub async fn save_blocked(db: &mut PgConnection, blocked: &Blocked, now: Timestamp) -> Result<Option<i64>> {
+    let row = sqlx::query(
+        "with old as (select id, (sentence, queue_position, queue_length, blockers)
+                             is distinct from ($2::text, $3::integer, $4::integer, $5::jsonb) as differs
+                      from job where id = $1 and state = 'queued' for update)
+         update job set sentence = $2, queue_position = $3, queue_length = $4, blockers = $5, reason = $6,
+                decided_at = $7, version = version + case when old.differs then 1 else 0 end
+         from old where job.id = old.id and (old.differs or job.decided_at is null or job.decided_at <= $8)
+         returning version, old.differs",
+    )
+    .bind(blocked.job.0)
+    .bind(&blocked.sentence)
+    .bind(i32::try_from(blocked.position).unwrap_or(i32::MAX))
+    .bind(i32::try_from(blocked.queue_length).unwrap_or(i32::MAX))
+    .bind(Json(&blocked.blockers))
+    .bind(blocked.blockers.first().map_or("", |blocker| blocker.code.word()))
+    .bind(at(now))
+    .bind(at(now.plus_millis(-REFRESH_MS)))
+    .fetch_optional(db)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    Ok(if row.try_get("differs")? { Some(row.try_get("version")?) } else { None })
+}

@@ -1,0 +1,119 @@
+//! Nodes, pods, usage and prices on a real database.
+
+#![allow(clippy::unwrap_used)]
+
+use squadron_core::{
+    fact::{NodeFact, PodFact},
+    meter::Owner,
+};
+
+use crate::{
+    Store,
+    cursor::Position,
+    node, pod, price,
+    testing::{
+        self,
+        fixture::{self, NOW, ONE},
+    },
+};
+
+fn number(seq: i64) -> Position {
+    Position { epoch: 1, seq }
+}
+
+async fn spans(store: &Store) -> crate::usage::Spans {
+    store.spans(NOW, NOW.plus_millis(3_600_000)).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_older_fact_never_overwrites_a_newer_one() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    let mut db = store.pool().acquire().await.unwrap();
+    let later = NOW.plus_millis(5_000);
+    let gone = NodeFact { gone: true, ..fixture::node("n1") };
+    assert!(node::show(&mut db, east, &fixture::node("n1"), number(1), NOW).await.unwrap());
+    assert!(node::show(&mut db, east, &gone, number(3), later).await.unwrap());
+    assert!(!node::show(&mut db, east, &fixture::node("n1"), number(2), later).await.unwrap());
+    let ended = PodFact { gone: true, ..fixture::pod("p", None) };
+    assert!(pod::show(&mut db, east, &fixture::pod("p", None), number(4), NOW).await.unwrap());
+    assert!(pod::show(&mut db, east, &ended, number(6), later).await.unwrap());
+    assert!(!pod::show(&mut db, east, &fixture::pod("p", None), number(5), later).await.unwrap());
+    let found = spans(&store).await;
+    assert_eq!((found.nodes[0].from, found.nodes[0].to), (NOW, Some(later)));
+    assert_eq!((found.pods[0].from, found.pods[0].to, found.open_pods), (NOW, Some(later), 0));
+    let next_life = Position { epoch: 2, seq: 1 };
+    assert!(pod::show(&mut db, east, &ended, next_life, later).await.unwrap(), "a later epoch is newer");
+}
+
+#[tokio::test]
+async fn what_a_complete_list_misses_has_ended_and_pods_ends_are_estimates() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    let mut db = store.pool().acquire().await.unwrap();
+    for (seq, name) in (1..).zip(["n1", "n2"]) {
+        node::show(&mut db, east, &fixture::node(name), number(seq), NOW).await.unwrap();
+    }
+    pod::show(&mut db, east, &fixture::pod("p", None), number(3), NOW).await.unwrap();
+    let later = NOW.plus_millis(60_000);
+    assert_eq!(node::keep_only(&mut db, east, &["uid-n1".into()], number(4), later).await.unwrap(), 1);
+    assert_eq!(pod::keep_only(&mut db, east, &[], number(4), later).await.unwrap(), 1);
+    assert_eq!(pod::keep_only(&mut db, east, &[], number(5), later).await.unwrap(), 0);
+    let found = spans(&store).await;
+    assert_eq!((found.estimated_ends, found.pods[0].to), (1, Some(later)));
+    let known = PodFact { finished_at: Some(NOW.plus_millis(9)), gone: true, ..fixture::pod("p", None) };
+    pod::show(&mut db, east, &known, number(6), later).await.unwrap();
+    assert_eq!(
+        (spans(&store).await.estimated_ends, spans(&store).await.pods[0].to),
+        (0, Some(NOW.plus_millis(9)))
+    );
+    let capacity = store.capacities().await.unwrap()[&east];
+    assert_eq!((capacity.nodes, capacity.free), (1, capacity.allocatable));
+}
+
+#[tokio::test]
+async fn owners_and_room_follow_from_the_rows() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    let job = fixture::queued(&store, "train").await;
+    let mut db = store.pool().acquire().await.unwrap();
+    let id = squadron_core::id::AttemptId { job: job.id, number: 1 };
+    node::show(&mut db, east, &fixture::node("n1"), number(1), NOW).await.unwrap();
+    let pods = [
+        fixture::pod("a", Some(id)),
+        fixture::pod("b", None),
+        PodFact { namespace: "kube-system".into(), ..fixture::pod("c", None) },
+        PodFact { namespace: "squadron".into(), ..fixture::pod("d", None) },
+        PodFact { node: String::new(), bound_at: None, ..fixture::pod("unbound", None) },
+    ];
+    for (seq, each) in (2..).zip(&pods) {
+        pod::show(&mut db, east, each, number(seq), NOW).await.unwrap();
+    }
+    let mut found = spans(&store).await.pods;
+    found.sort_by(|a, b| a.uid.cmp(&b.uid));
+    let owners: Vec<Owner> = found.into_iter().map(|pod| pod.owner).collect();
+    let team = Owner::Job { team: "research".into(), job: job.id.to_string() };
+    assert_eq!(owners, [team, Owner::Shared, Owner::System, Owner::System]);
+    let capacity = store.capacities().await.unwrap()[&east];
+    assert_eq!(capacity.free, capacity.allocatable - ONE * 4);
+    assert_eq!(store.pods_of_job(job.id).await.unwrap(), [fixture::pod("a", Some(id))]);
+    assert_eq!(pod::of_attempt(&mut db, id).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn the_newest_sheet_is_in_force_and_the_same_text_is_the_same_version() {
+    let store = testing::store().await;
+    assert_eq!(store.price_sheet().await.unwrap(), None);
+    let mut db = store.pool().acquire().await.unwrap();
+    let sheet = |body: &str, at: i64| price::NewSheet {
+        name: "default".into(),
+        currency: "EUR".into(),
+        body: body.into(),
+        created_at: NOW.plus_millis(at),
+        created_by: "fin".into(),
+    };
+    assert_eq!(price::insert(&mut db, &sheet("one", 0)).await.unwrap(), 1);
+    assert_eq!(price::insert(&mut db, &sheet("one", 1)).await.unwrap(), 1);
+    assert_eq!(price::insert(&mut db, &sheet("two", 2)).await.unwrap(), 2);
+    assert_eq!(store.price_sheet().await.unwrap().unwrap().body, "two");
+}

@@ -1,0 +1,63 @@
+//! Queues.
+
+use sqlx::{PgConnection, Row};
+use squadron_core::{name::QueueName, time::Timestamp};
+
+use crate::{Result, Store, at};
+
+/// A queue with what is in it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Queue {
+    pub name: String,
+    pub queued: u32,
+    /// Jobs that hold or wait for a place in a cluster.
+    pub running: u32,
+}
+
+/// The constraint that refuses a second queue of a name.
+pub const NAME_TAKEN: &str = "queue_pkey";
+
+/// Adds a queue.
+pub async fn insert(db: &mut PgConnection, name: &QueueName, now: Timestamp) -> Result<()> {
+    sqlx::query("insert into queue (name, created_at) values ($1, $2)")
+        .bind(name.as_str())
+        .bind(at(now))
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
+impl Store {
+    /// Makes the queue unless it exists.
+    pub async fn ensure_queue(&self, name: &QueueName, now: Timestamp) -> Result<()> {
+        sqlx::query("insert into queue (name, created_at) values ($1, $2) on conflict (name) do nothing")
+            .bind(name.as_str())
+            .bind(at(now))
+            .execute(self.pool())
+            .await?;
+        Ok(())
+    }
+
+    /// All queues by name.
+    pub async fn queues(&self) -> Result<Vec<Queue>> {
+        let rows = sqlx::query(
+            "select q.name,
+                    (select count(*) from job j where j.queue = q.name and j.state = 'queued') as queued,
+                    (select count(*) from job j where j.queue = q.name
+                     and j.state in ('assigned', 'starting', 'running', 'stopping')) as running
+             from queue q order by q.name",
+        )
+        .fetch_all(self.pool())
+        .await?;
+        let number = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
+        rows.iter()
+            .map(|row| {
+                Ok(Queue {
+                    name: row.try_get("name")?,
+                    queued: number(row.try_get("queued")?),
+                    running: number(row.try_get("running")?),
+                })
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,131 @@
+//! Rows that tests begin with: an active cluster, a queued job, committed facts.
+
+#![allow(clippy::missing_panics_doc, reason = "a test without its rows cannot go on")]
+
+use sqlx::Row;
+use squadron_core::{
+    dispatch::GangPart,
+    fact::{Fact, NodeFact, PodFact},
+    id::{AttemptId, ClusterId, Epoch, JobId},
+    resources::Resources,
+    time::Timestamp,
+};
+use uuid::Uuid;
+
+use crate::{
+    Store, at,
+    ingest::{Batch, Class, Payload, Record, Taken},
+    job::{self, NewJob},
+};
+
+/// The moment at which tests happen.
+pub const NOW: Timestamp = Timestamp(1_790_000_000_000_000);
+
+/// One core and one GiB.
+pub const ONE: Resources = Resources { cpu_milli: 1_000, memory_bytes: 1 << 30, gpus: 0 };
+
+/// An active cluster whose agent has the epoch 1 and was heard now.
+pub async fn cluster(store: &Store, name: &str) -> ClusterId {
+    let id = ClusterId(Uuid::now_v7());
+    sqlx::query(
+        "insert into cluster (id, name, state, created_at, accepted_at, last_heard_at, agent_epoch, subject)
+         values ($1, $2, 'active', $3, $3, $3, 1, 'system:serviceaccount:squadron:squadron-agent')",
+    )
+    .bind(id.0)
+    .bind(name)
+    .bind(at(NOW))
+    .execute(store.pool())
+    .await
+    .expect("a cluster row");
+    id
+}
+
+/// A job that is not stored yet: one head of one core and one GiB, in the queue `research`.
+pub fn new_job(name: &str) -> NewJob {
+    NewJob {
+        id: JobId(Uuid::now_v7()),
+        name: name.to_owned(),
+        namespace: "default".to_owned(),
+        queue: "research".to_owned(),
+        owner: "ann".to_owned(),
+        manifest: "kind: RayJob".to_owned(),
+        gang: vec![GangPart { role: "head".to_owned(), count: 1, requests: ONE }],
+        pinned: None,
+        submitted_at: NOW,
+        sentence: "queued in research".to_owned(),
+    }
+}
+
+/// A queued job in the queue `research`, which is made if need be.
+pub async fn queued(store: &Store, name: &str) -> NewJob {
+    let job = new_job(name);
+    store.ensure_queue(&job.queue.parse().expect("a legal name"), NOW).await.expect("a queue row");
+    insert(store, &job).await;
+    job
+}
+
+/// Stores a job.
+pub async fn insert(store: &Store, new: &NewJob) {
+    let mut db = store.pool().acquire().await.expect("a connection");
+    job::insert(&mut db, new).await.expect("a job row");
+}
+
+/// A ready node of four cores and eight GiB.
+pub fn node(name: &str) -> NodeFact {
+    let size = Resources { cpu_milli: 4_000, memory_bytes: 8 << 30, gpus: 0 };
+    NodeFact {
+        name: name.to_owned(),
+        uid: format!("uid-{name}"),
+        ready: true,
+        capacity: size,
+        allocatable: size,
+        ..NodeFact::default()
+    }
+}
+
+/// A running head pod of one core and one GiB on node `n1`.
+pub fn pod(name: &str, attempt: Option<AttemptId>) -> PodFact {
+    PodFact {
+        namespace: "default".to_owned(),
+        name: name.to_owned(),
+        uid: format!("uid-{name}"),
+        node: "n1".to_owned(),
+        phase: "Running".to_owned(),
+        ready: true,
+        requests: ONE,
+        bound_at: Some(NOW),
+        attempt,
+        role: if attempt.is_some() { "head".to_owned() } else { String::new() },
+        ..PodFact::default()
+    }
+}
+
+/// Commits facts of epoch 1, one second apart, behind those that are committed already.
+pub async fn facts(store: &Store, cluster: ClusterId, facts: Vec<Fact>) {
+    let row = sqlx::query(
+        "select coalesce(max(seq), 0) as seq from ingest_watermark where cluster_id = $1 and class = 1 and epoch = 1",
+    )
+    .bind(cluster.0)
+    .fetch_one(store.pool())
+    .await
+    .expect("a watermark");
+    let before: i64 = row.try_get("seq").expect("a number");
+    let records = (before + 1..)
+        .zip(facts)
+        .map(|(seq, fact)| Record {
+            observed_at: NOW.plus_millis(seq * 1_000),
+            payload: Payload::Fact(Box::new(fact)),
+        })
+        .collect();
+    let batch = Batch {
+        cluster,
+        stream_epoch: Epoch(1),
+        epoch: Epoch(1),
+        class: Class::Fact,
+        first: u64::try_from(before + 1).unwrap_or(1),
+        records,
+        now: NOW.plus_millis(86_400_000),
+    };
+    let taken = store.ingest(&batch).await.expect("an ingest");
+    assert!(matches!(&taken, Taken::Committed { refused, .. } if refused.is_empty()), "{taken:?}");
+}

@@ -1,0 +1,99 @@
+//! What the meter reads: when nodes existed, and which pods held what on them.
+
+use sqlx::Row;
+use squadron_core::{
+    id::JobId,
+    meter::{NodeSpan, Owner, PodSpan},
+    time::Timestamp,
+};
+
+use crate::{
+    Result, Store, at,
+    resources::{ALLOCATABLE, CAPACITY, PLAIN, resources},
+    stamp, stamp_opt,
+};
+
+/// Everything that bears on a time span.
+#[derive(Clone, Default, Debug)]
+pub struct Spans {
+    pub nodes: Vec<NodeSpan>,
+    pub pods: Vec<PodSpan>,
+    /// Pods in the span that still hold their requests.
+    pub open_pods: u32,
+    /// Pods in the span whose end was missed and is an estimate.
+    pub estimated_ends: u32,
+}
+
+impl Store {
+    /// Nodes and pods that existed at some time in `[from, to)`.
+    /// All pods come, since a node's time is split among all of them.
+    pub async fn spans(&self, from: Timestamp, to: Timestamp) -> Result<Spans> {
+        let nodes = self.node_spans(from, to).await?;
+        let rows = sqlx::query(
+            "select p.uid, p.namespace, p.node, p.cpu_milli, p.memory_bytes, p.gpus, p.bound_at, p.finished_at,
+                    p.end_estimated, c.name as cluster, c.subject, p.job_id, j.queue
+             from pod p join cluster c on c.id = p.cluster_id left join job j on j.id = p.job_id
+             where p.bound_at < $2 and (p.finished_at is null or p.finished_at > $1)",
+        )
+        .bind(at(from))
+        .bind(at(to))
+        .fetch_all(self.pool())
+        .await?;
+        let mut spans = Spans { nodes, ..Spans::default() };
+        for row in &rows {
+            let pod = pod_span(row)?;
+            spans.open_pods += u32::from(pod.to.is_none());
+            spans.estimated_ends += u32::from(row.try_get::<bool, _>("end_estimated")?);
+            spans.pods.push(pod);
+        }
+        Ok(spans)
+    }
+
+    async fn node_spans(&self, from: Timestamp, to: Timestamp) -> Result<Vec<NodeSpan>> {
+        let rows = sqlx::query(
+            "select n.*, c.name as cluster from node n join cluster c on c.id = n.cluster_id
+             where n.first_seen_at < $2 and (n.gone_at is null or n.gone_at > $1)",
+        )
+        .bind(at(from))
+        .bind(at(to))
+        .fetch_all(self.pool())
+        .await?;
+        rows.iter()
+            .map(|row| {
+                Ok(NodeSpan {
+                    cluster: row.try_get("cluster")?,
+                    uid: row.try_get("uid")?,
+                    name: row.try_get("name")?,
+                    gpu_model: row.try_get("gpu_model")?,
+                    capacity: resources(row, CAPACITY)?,
+                    allocatable: resources(row, ALLOCATABLE)?,
+                    from: stamp(row.try_get("first_seen_at")?),
+                    to: stamp_opt(row.try_get("gone_at")?),
+                })
+            })
+            .collect()
+    }
+}
+
+fn pod_span(row: &sqlx::postgres::PgRow) -> Result<PodSpan> {
+    Ok(PodSpan {
+        cluster: row.try_get("cluster")?,
+        uid: row.try_get("uid")?,
+        node: row.try_get("node")?,
+        requests: resources(row, PLAIN)?,
+        from: stamp(row.try_get("bound_at")?),
+        to: stamp_opt(row.try_get("finished_at")?),
+        owner: owner(row)?,
+    })
+}
+
+/// Jobs own their pods; kube-system and the agent's namespace are the system's; everybody else shares.
+fn owner(row: &sqlx::postgres::PgRow) -> Result<Owner> {
+    let (job, queue): (Option<_>, Option<String>) = (row.try_get("job_id")?, row.try_get("queue")?);
+    if let Some((job, team)) = job.zip(queue) {
+        return Ok(Owner::Job { team, job: JobId(job).to_string() });
+    }
+    let (namespace, subject): (&str, &str) = (row.try_get("namespace")?, row.try_get("subject")?);
+    let agent = subject.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split(':').next());
+    Ok(if namespace == "kube-system" || Some(namespace) == agent { Owner::System } else { Owner::Shared })
+}
