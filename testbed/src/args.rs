@@ -17,7 +17,11 @@ use crate::name::Name;
 ///
 /// Everything lies below $SQUADRON_TESTBED_HOME, or squadron-testbed in the user's cache folder.
 #[derive(Parser, Debug)]
-#[command(name = "squadron-testbed", version, after_help = "Start with: squadron-testbed up --clusters east,west")]
+#[command(
+    name = "squadron-testbed",
+    version,
+    after_help = "Start with: squadron-testbed up --clusters east,west"
+)]
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
@@ -84,7 +88,7 @@ pub enum Command {
         #[arg(long = "port", default_values_t = [7443])]
         ports: Vec<u16>,
     },
-    /// Undo `cut`.
+    /// Undo `cut`: let the traffic to the control plane through again.
     Heal { name: Name },
     /// Kill a component with SIGKILL; `up` starts it again.
     Kill {
@@ -213,7 +217,11 @@ mod tests {
     #[test]
     fn every_command_has_help() {
         for command in Arguments::command().get_subcommands() {
-            assert!(command.get_about().is_some_and(|about| about.to_string().len() > 20), "{}", command.get_name());
+            assert!(
+                command.get_about().is_some_and(|about| about.to_string().len() > 20),
+                "{}",
+                command.get_name()
+            );
         }
     }
 }

@@ -19,7 +19,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Up(up) => upping::run(&home, &up),
         Command::Down { names, purge } => down(&home, &names, purge),
         Command::Status { names, output } => status(&home, &names, output),
-        Command::Kubeconfig { name } => Ok(println!("{}", of(&name)?.kubeconfig()?.display())),
+        Command::Kubeconfig { name } => kubeconfig(&*of(&name)?),
         Command::Logs { name, component, lines, follow } => of(&name)?.logs(component, lines, follow),
         Command::LoadImage { names_and_archive } => load_image(&home, &names_and_archive),
         Command::Cut { name, ports } => of(&name)?.cut(&ports),
@@ -38,7 +38,8 @@ pub fn run(command: Command) -> Result<()> {
 fn down(home: &Home, names: &[Name], purge: bool) -> Result<()> {
     for cluster in provider::of_all(home, names)? {
         let progress = crate::progress::Progress::new(cluster.name().as_str());
-        progress.step("taking it down", "3 to 10 s", || cluster.down(purge))?;
+        let usually = if purge { "10 to 20 s with its images" } else { "1 to 10 s" };
+        progress.step("taking it down", usually, || cluster.down(purge))?;
         Register::change(home, |register| {
             let is_local = matches!(register.get(cluster.name())?, Entry::Local { .. });
             if purge || !is_local {
@@ -47,6 +48,11 @@ fn down(home: &Home, names: &[Name], purge: bool) -> Result<()> {
             Ok(())
         })?;
     }
+    Ok(())
+}
+
+fn kubeconfig(cluster: &dyn Provider) -> Result<()> {
+    println!("{}", cluster.kubeconfig()?.display());
     Ok(())
 }
 

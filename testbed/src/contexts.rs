@@ -68,7 +68,8 @@ impl Provider for Context {
         files::folder(copy.parent().unwrap_or(Path::new("/")))?;
         files::replace_secret(&copy, self.extract()?)?;
         let version = self.kubectl()?.server_version()?;
-        Progress::new(self.name.as_str()).say(&format!("context {} answers, Kubernetes {version}", self.context));
+        Progress::new(self.name.as_str())
+            .say(&format!("context {} answers, Kubernetes {version}", self.context));
         Ok(())
     }
 
@@ -104,7 +105,10 @@ impl Provider for Context {
     }
 
     fn logs(&self, component: Component, _lines: u32, _follow: bool) -> Result<()> {
-        self.refuse(&format!("reading the log of {}", component.name()), "look where that cluster keeps its logs")
+        self.refuse(
+            &format!("reading the log of {}", component.name()),
+            "look where that cluster keeps its logs",
+        )
     }
 
     fn cut(&self, _ports: &[u16]) -> Result<()> {

@@ -69,7 +69,10 @@ mod tests {
 
     #[test]
     fn parts_cannot_be_shifted() {
-        assert_ne!(Key::new("k").part(b"ab").part(b"c").finish(), Key::new("k").part(b"a").part(b"bc").finish());
+        assert_ne!(
+            Key::new("k").part(b"ab").part(b"c").finish(),
+            Key::new("k").part(b"a").part(b"bc").finish()
+        );
         assert_eq!(Key::new("k").part(b"ab").finish(), Key::new("k").part(b"ab").finish());
     }
 }

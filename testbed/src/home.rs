@@ -24,9 +24,13 @@ impl Home {
         let named = std::env::var_os("SQUADRON_TESTBED_HOME").map(PathBuf::from);
         let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
         let user = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-        let folder = named.or_else(|| cache.or(user).map(|cache| cache.join("squadron-testbed"))).ok_or_else(|| {
-            Error::Refused("no home folder is known: set SQUADRON_TESTBED_HOME to a folder for the testbed".into())
-        })?;
+        let folder = named
+            .or_else(|| cache.or(user).map(|cache| cache.join("squadron-testbed")))
+            .ok_or_else(|| {
+                Error::Refused(
+                    "no home folder is known: set SQUADRON_TESTBED_HOME to a folder for the testbed".into(),
+                )
+            })?;
         files::folder(&folder)?;
         Ok(Self(folder.canonicalize().at("find", &folder)?))
     }

@@ -15,7 +15,9 @@ pub fn share(folder: &Path) -> Result<()> {
         return Ok(());
     }
     let none: Option<&str> = None;
-    mount(Some(folder), folder, none, MsFlags::MS_BIND, none).map_err(std::io::Error::from).at("mount", folder)?;
+    mount(Some(folder), folder, none, MsFlags::MS_BIND, none)
+        .map_err(std::io::Error::from)
+        .at("mount", folder)?;
     mount(none, folder, none, MsFlags::MS_SHARED, none).map_err(std::io::Error::from).at("share", folder)
 }
 
@@ -42,7 +44,9 @@ pub fn below(folder: &Path) -> Result<Vec<PathBuf>> {
 /// The mount points of a mount table. Spaces and backslashes are written as octal numbers.
 fn points(table: &str) -> impl Iterator<Item = PathBuf> {
     table.lines().filter_map(|line| line.split(' ').nth(4)).map(|field| {
-        PathBuf::from(field.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\"))
+        PathBuf::from(
+            field.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\"),
+        )
     })
 }
 

@@ -63,7 +63,8 @@ pub fn must_be_root() -> Result<()> {
         return Ok(());
     }
     Err(Error::Refused(
-        "local clusters need root: run this with sudo, or use clusters that you have with `--contexts`".into(),
+        "local clusters need root: run this with sudo, or use clusters that you have with `--contexts`"
+            .into(),
     ))
 }
 
@@ -77,9 +78,11 @@ impl Probe {
         match self {
             Self::Program(name) => find(name).is_some(),
             Self::File(places) => places.iter().any(|place| Path::new(place).exists()),
-            Self::Below(folder, file) => {
-                std::fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| entry.path().join(file).exists())
-            }
+            Self::Below(folder, file) => std::fs::read_dir(folder)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .any(|entry| entry.path().join(file).exists()),
         }
     }
 }

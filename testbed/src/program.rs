@@ -14,7 +14,8 @@ const LAST_WORDS: usize = 2_000;
 
 /// Runs the program and gives its standard output.
 pub fn run(step: &str, command: &mut Command) -> Result<String> {
-    let output = command.stdin(Stdio::null()).output().map_err(|source| not_started(step, command, source))?;
+    let output =
+        command.stdin(Stdio::null()).output().map_err(|source| not_started(step, command, source))?;
     judge(step, command, &output)
 }
 
@@ -51,7 +52,10 @@ pub fn holds(command: &mut Command) -> bool {
 }
 
 /// A command from its words.
-pub fn command<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: impl IntoIterator<Item = S>) -> Command {
+pub fn command<S: AsRef<OsStr>>(
+    program: impl AsRef<OsStr>,
+    arguments: impl IntoIterator<Item = S>,
+) -> Command {
     let mut command = Command::new(program);
     command.args(arguments);
     command
@@ -61,7 +65,8 @@ fn judge(step: &str, command: &Command, output: &Output) -> Result<String> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(if output.stderr.is_empty() { &output.stdout } else { &output.stderr });
+    let said =
+        String::from_utf8_lossy(if output.stderr.is_empty() { &output.stdout } else { &output.stderr });
     Err(Error::Failed {
         program: name(command),
         step: step.to_owned(),
@@ -93,9 +98,13 @@ mod tests {
 
     #[test]
     fn failing_program_gives_its_own_words() {
-        let error =
-            run("try it", &mut command("sh", ["-c", "echo the disk is full >&2; exit 3"])).unwrap_err().to_string();
-        assert!(error.contains("try it") && error.contains("the disk is full") && error.contains("3"), "{error}");
+        let error = run("try it", &mut command("sh", ["-c", "echo the disk is full >&2; exit 3"]))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("try it") && error.contains("the disk is full") && error.contains("3"),
+            "{error}"
+        );
     }
 
     #[test]

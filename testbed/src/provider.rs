@@ -86,7 +86,9 @@ pub fn of_all(home: &Home, names: &[Name]) -> Result<Vec<Box<dyn Provider>>> {
 /// The provider that an entry stands for.
 pub fn from_entry(home: &Home, name: &Name, entry: &Entry) -> Box<dyn Provider> {
     match entry {
-        Entry::Local { number, settings } => Box::new(Local::new(home, name.clone(), *number, settings.clone())),
+        Entry::Local { number, settings } => {
+            Box::new(Local::new(home, name.clone(), *number, settings.clone()))
+        }
         Entry::Context { context, kubeconfig } => {
             Box::new(Context::new(home, name.clone(), context.clone(), kubeconfig.clone()))
         }

@@ -71,7 +71,9 @@ impl Register {
     /// The entry of a name that must exist.
     pub fn get(&self, name: &Name) -> Result<&Entry> {
         self.clusters.get(name.as_str()).ok_or_else(|| {
-            Error::Refused(format!("there is no cluster {name}; `squadron-testbed up --clusters {name}` makes one"))
+            Error::Refused(format!(
+                "there is no cluster {name}; `squadron-testbed up --clusters {name}` makes one"
+            ))
         })
     }
 
@@ -181,7 +183,8 @@ mod tests {
             for i in 0..12 {
                 let home = &home;
                 scope.spawn(move || {
-                    Register::change(home, |register| register.allot(&name(&format!("c{i}")), settings())).unwrap();
+                    Register::change(home, |register| register.allot(&name(&format!("c{i}")), settings()))
+                        .unwrap();
                 });
             }
         });

@@ -34,9 +34,13 @@ pub fn each(clusters: &[Box<dyn Provider>], work: impl Fn(&dyn Provider) -> Resu
     let mut outcomes = Vec::new();
     std::thread::scope(|scope| {
         let work = &work;
-        let running: Vec<_> = clusters.iter().map(|cluster| scope.spawn(move || work(cluster.as_ref()))).collect();
+        let running: Vec<_> =
+            clusters.iter().map(|cluster| scope.spawn(move || work(cluster.as_ref()))).collect();
         for one in running {
-            outcomes.push(one.join().unwrap_or_else(|_| Err(Error::Refused("a worker of this program panicked".into()))));
+            outcomes.push(
+                one.join()
+                    .unwrap_or_else(|_| Err(Error::Refused("a worker of this program panicked".into()))),
+            );
         }
     });
     for (cluster, outcome) in clusters.iter().zip(&outcomes) {
@@ -52,7 +56,9 @@ fn prepare(home: &Home, up: &Up) -> Result<Vec<Archive>> {
     let register = Register::read(home)?;
     for name in &up.which.clusters {
         let version = match register.get(name) {
-            Ok(Entry::Local { settings, .. }) if up.kubernetes_version.is_none() => settings.kubernetes_version.clone(),
+            Ok(Entry::Local { settings, .. }) if up.kubernetes_version.is_none() => {
+                settings.kubernetes_version.clone()
+            }
             _ => wanted(up).kubernetes_version,
         };
         build::ensure_cluster_binaries(home, &version)?;
@@ -105,7 +111,9 @@ fn contexts(home: &Home, up: &Up) -> Result<Vec<Box<dyn Provider>>> {
     for text in &up.which.contexts {
         let (name, context) = text.split_once('=').unwrap_or((text, text));
         let name: Name = name.parse().map_err(|_| {
-            Error::Refused(format!("\"{name}\" cannot name a cluster; give it a name: --contexts prod={context}"))
+            Error::Refused(format!(
+                "\"{name}\" cannot name a cluster; give it a name: --contexts prod={context}"
+            ))
         })?;
         let kubeconfig = up.kubeconfig.clone();
         let entry = Entry::Context { context: context.to_owned(), kubeconfig: kubeconfig.clone() };

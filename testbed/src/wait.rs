@@ -11,14 +11,23 @@ use crate::error::{Error, Result};
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Asks until the answer is yes. Gives the time that it took.
-pub fn until(what: &str, limit: Duration, hint: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<Duration> {
+pub fn until(
+    what: &str,
+    limit: Duration,
+    hint: &str,
+    mut holds: impl FnMut() -> Result<bool>,
+) -> Result<Duration> {
     let start = Instant::now();
     loop {
         if holds()? {
             return Ok(start.elapsed());
         }
         if start.elapsed() >= limit {
-            return Err(Error::Late { what: what.to_owned(), seconds: limit.as_secs(), hint: hint.to_owned() });
+            return Err(Error::Late {
+                what: what.to_owned(),
+                seconds: limit.as_secs(),
+                hint: hint.to_owned(),
+            });
         }
         thread::sleep(PAUSE);
     }
@@ -41,7 +50,8 @@ mod tests {
 
     #[test]
     fn deadline_names_what_and_hint() {
-        let error = until("the impossible", Duration::ZERO, "look there", || Ok(false)).unwrap_err().to_string();
+        let error =
+            until("the impossible", Duration::ZERO, "look there", || Ok(false)).unwrap_err().to_string();
         assert!(error.contains("the impossible") && error.contains("look there"));
     }
 

@@ -20,7 +20,8 @@ pub fn ensure(home: &Home, module: &Module) -> Result<()> {
     let bin = home.bin().join(&module.folder);
     let keys = bin.join("keys");
     let is_built = |name: &str| {
-        bin.join(name).exists() && files::text(&keys.join(name)).ok().flatten().as_deref() == Some(key.as_str())
+        bin.join(name).exists()
+            && files::text(&keys.join(name)).ok().flatten().as_deref() == Some(key.as_str())
     };
     if module.programs.iter().all(|program| is_built(program.binary)) {
         return Ok(());

@@ -58,7 +58,9 @@ pub fn module(home: &Home, version: &str) -> Result<Module> {
 
 fn linker_flags(version: &str, major: &str, minor: &str) -> String {
     let variable = "k8s.io/component-base/version";
-    format!("-s -w -X {variable}.gitVersion={version} -X {variable}.gitMajor={major} -X {variable}.gitMinor={minor}")
+    format!(
+        "-s -w -X {variable}.gitVersion={version} -X {variable}.gitMajor={major} -X {variable}.gitMinor={minor}"
+    )
 }
 
 fn folder(version: &str) -> String {
@@ -68,7 +70,8 @@ fn folder(version: &str) -> String {
 /// Major and minor of `vMAJOR.MINOR.PATCH`.
 fn parse_version(version: &str) -> Result<(String, String)> {
     let parts: Vec<&str> = version.strip_prefix('v').unwrap_or_default().split('.').collect();
-    let numeric = |part: &&str| !part.is_empty() && part.len() < 6 && part.bytes().all(|byte| byte.is_ascii_digit());
+    let numeric =
+        |part: &&str| !part.is_empty() && part.len() < 6 && part.bytes().all(|byte| byte.is_ascii_digit());
     match parts.as_slice() {
         [major, minor, patch] if [major, minor, patch].into_iter().all(numeric) => {
             Ok(((*major).to_owned(), (*minor).to_owned()))

@@ -22,7 +22,8 @@ pub fn ensure_cluster_binaries(home: &Home, kubernetes_version: &str) -> Result<
 
 /// Only the module that holds this binary or has this name. Nothing when there is no such module.
 pub fn ensure_named(home: &Home, name: &str, kubernetes_version: &str) -> Result<bool> {
-    let known = [module::etcd(), module::addons(), module::kwok(), kubernetes::module(home, kubernetes_version)?];
+    let known =
+        [module::etcd(), module::addons(), module::kwok(), kubernetes::module(home, kubernetes_version)?];
     match known.iter().find(|module| module.answers_to(name)) {
         Some(module) => go::ensure(home, module).map(|()| true),
         None => Ok(false),

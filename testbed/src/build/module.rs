@@ -39,7 +39,8 @@ impl Module {
 
     /// Identifies what the binaries are made of.
     pub fn key(&self, go_version: &str) -> String {
-        let mut key = Key::new("go-binary").part(go_version.trim().as_bytes()).part(self.linker_flags.as_bytes());
+        let mut key =
+            Key::new("go-binary").part(go_version.trim().as_bytes()).part(self.linker_flags.as_bytes());
         key = key.part(self.go_mod.as_bytes()).part(self.go_sum.as_deref().unwrap_or_default().as_bytes());
         for program in &self.programs {
             key = key.part(program.package.as_bytes());

@@ -53,13 +53,17 @@ pub fn write(kubectl: &Kubectl, folder: &Path) -> Result<PathBuf> {
     let path = folder.join(FILE);
     let before: List = match files::text(&path)? {
         None => List::default(),
-        Some(text) => serde_json::from_str(&text).map_err(|source| Error::Json { path: path.clone(), source })?,
+        Some(text) => {
+            serde_json::from_str(&text).map_err(|source| Error::Json { path: path.clone(), source })?
+        }
     };
-    let count = ["get", "nodes", "-o", &format!("jsonpath={{.items[0].status.allocatable.{}}}", escaped(RESOURCE))];
+    let count =
+        ["get", "nodes", "-o", &format!("jsonpath={{.items[0].status.allocatable.{}}}", escaped(RESOURCE))];
     let count: u32 = kubectl.run("count the fake GPUs", &count)?.trim().parse().unwrap_or_default();
     let pods = kubectl.get("list the pods", &["pods", "-A", "--field-selector=status.phase=Running"])?;
     let list = assign(&held(&before), &wishes(&pods), count);
-    let text = serde_json::to_string_pretty(&list).map_err(|source| Error::Json { path: path.clone(), source })?;
+    let text =
+        serde_json::to_string_pretty(&list).map_err(|source| Error::Json { path: path.clone(), source })?;
     files::replace(&path, text)?;
     Ok(path)
 }
@@ -85,7 +89,8 @@ fn wishes(pods: &Value) -> BTreeMap<Holder, usize> {
     let mut wishes = BTreeMap::new();
     for pod in pods["items"].as_array().into_iter().flatten() {
         for container in pod["spec"]["containers"].as_array().into_iter().flatten() {
-            let count = container["resources"]["limits"][RESOURCE].as_str().and_then(|count| count.parse().ok());
+            let count =
+                container["resources"]["limits"][RESOURCE].as_str().and_then(|count| count.parse().ok());
             if let Some(count) = count.filter(|count| *count > 0) {
                 let name = (text(&pod["metadata"]["namespace"]), text(&pod["metadata"]["name"]));
                 wishes.insert((name.0, name.1, text(&container["name"])), count);

@@ -13,7 +13,8 @@ const LABEL: &str = "nvidia.com/gpu.product";
 
 /// Gives every node so many fake GPUs of this model. Zero takes them away.
 pub fn set(kubectl: &Kubectl, count: u32, model: &str) -> Result<Vec<String>> {
-    let listed = kubectl.run("list the nodes", &["get", "nodes", "-o", "jsonpath={.items[*].metadata.name}"])?;
+    let listed =
+        kubectl.run("list the nodes", &["get", "nodes", "-o", "jsonpath={.items[*].metadata.name}"])?;
     let nodes: Vec<String> = listed.split_whitespace().map(str::to_owned).collect();
     for node in &nodes {
         let words = ["patch", "node", node, "--subresource=status", "--type=strategic", "-p", &status(count)];

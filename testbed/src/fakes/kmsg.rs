@@ -30,7 +30,9 @@ pub fn append(path: &Path, priority: u8, text: &str) -> Result<String> {
 /// A record like the kernel's: the text on one line, other control characters as `\xNN`.
 fn record(priority: u8, sequence: u64, microseconds: u64, text: &str) -> Result<String> {
     if text.trim().is_empty() {
-        return Err(Error::Refused("a kernel line needs a text, such as \"NVRM: Xid (PCI:0000:3b:00): 79, …\"".into()));
+        return Err(Error::Refused(
+            "a kernel line needs a text, such as \"NVRM: Xid (PCI:0000:3b:00): 79, …\"".into(),
+        ));
     }
     let mut line = format!("{priority},{sequence},{microseconds},-;");
     for character in text.chars() {
@@ -79,7 +81,8 @@ mod tests {
             }
         });
         let text = std::fs::read_to_string(&path).unwrap();
-        let numbers: Vec<u64> = text.lines().map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect();
+        let numbers: Vec<u64> =
+            text.lines().map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect();
         assert_eq!(numbers, (0..8).collect::<Vec<_>>());
     }
 }

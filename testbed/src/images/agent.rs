@@ -90,7 +90,9 @@ fn parse(listed: &str) -> Result<Vec<PathBuf>> {
     for line in listed.lines() {
         if let Some((name, _)) = line.split_once(" => not found") {
             let name = name.trim();
-            return Err(Error::Refused(format!("the binary needs {name}, which this machine lacks; install it")));
+            return Err(Error::Refused(format!(
+                "the binary needs {name}, which this machine lacks; install it"
+            )));
         }
         let word = line.split_whitespace().find(|word| word.starts_with('/'));
         found.extend(word.map(PathBuf::from));

@@ -38,7 +38,9 @@ impl Archive {
     pub fn open(path: &Path) -> Result<Self> {
         let mut file = File::open(path).map_err(|source| missing(path, source))?;
         let images = match ustar::find(&mut file, "index.json", LARGEST_INDEX).at("read", path)? {
-            Some(index) => parse(&index).map_err(|source| Error::Json { path: path.to_path_buf(), source })?,
+            Some(index) => {
+                parse(&index).map_err(|source| Error::Json { path: path.to_path_buf(), source })?
+            }
             None => Vec::new(),
         };
         Ok(Self { path: path.to_path_buf(), images })
@@ -53,7 +55,10 @@ impl Archive {
 fn parse(index: &[u8]) -> serde_json::Result<Vec<(String, String)>> {
     let index: Index = serde_json::from_slice(index)?;
     let named = |entry: Entry| {
-        entry.annotations.get("io.containerd.image.name").map(|name| (oci::qualified(name), entry.digest.clone()))
+        entry
+            .annotations
+            .get("io.containerd.image.name")
+            .map(|name| (oci::qualified(name), entry.digest.clone()))
     };
     Ok(index.manifests.into_iter().filter_map(named).collect())
 }
@@ -90,6 +95,11 @@ mod tests {
 
     #[test]
     fn absent_archive_names_the_build() {
-        assert!(Archive::open(Path::new("/nowhere.tar")).unwrap_err().to_string().contains("squadron-testbed build"));
+        assert!(
+            Archive::open(Path::new("/nowhere.tar"))
+                .unwrap_err()
+                .to_string()
+                .contains("squadron-testbed build")
+        );
     }
 }

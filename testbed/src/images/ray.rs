@@ -31,13 +31,19 @@ pub fn ensure(home: &Home) -> Result<PathBuf> {
     for part in [RAY, SUITE, PACKAGES, RAY_PACKAGE, STEPS] {
         key = key.part(part.as_bytes());
     }
-    let recipe =
-        Recipe { short: "ray", key: key.finish(), image: image(), times: Times::Kept, usually: "3 min the first time" };
+    let recipe = Recipe {
+        short: "ray",
+        key: key.finish(),
+        image: image(),
+        times: Times::Kept,
+        usually: "3 min the first time",
+    };
     recipe::ensure(home, &recipe, fill)
 }
 
 fn image() -> Image {
-    let environment = ["PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/home/ray", "LANG=C.UTF-8", "PYTHONUNBUFFERED=1"];
+    let environment =
+        ["PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/home/ray", "LANG=C.UTF-8", "PYTHONUNBUFFERED=1"];
     Image {
         reference: RAY.into(),
         user: "1000:100",
@@ -65,7 +71,8 @@ fn debootstrap(root: &Path) -> Result<()> {
 
 /// The mirror from which this machine itself installs the suite; without one debootstrap knows a default.
 fn mirror() -> Option<String> {
-    let mut asked = command("apt-get", ["indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]);
+    let mut asked =
+        command("apt-get", ["indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]);
     let answer = program::run("find the mirror", &mut asked).ok()?;
     let line = answer.lines().find(|line| line.split(' ').nth(1) == Some(SUITE))?;
     line.split(' ').next().map(str::to_owned)
@@ -83,7 +90,15 @@ fn borrow_settings(root: &Path) -> Result<()> {
 }
 
 fn install_ray(root: &Path) -> Result<()> {
-    let words = ["python3", "-m", "pip", "install", "--break-system-packages", "--no-cache-dir", "--only-binary=:all:"];
+    let words = [
+        "python3",
+        "-m",
+        "pip",
+        "install",
+        "--break-system-packages",
+        "--no-cache-dir",
+        "--only-binary=:all:",
+    ];
     let mut pip = inside(root, &words);
     // Folders of this machine do not exist inside; the certificates were copied to the usual place.
     pip.arg(RAY_PACKAGE).env_remove("PIP_FIND_LINKS").env("PIP_CERT", format!("/{CERTIFICATES}"));
@@ -99,7 +114,15 @@ fn add_user(root: &Path) -> Result<()> {
 
 fn tidy(root: &Path) -> Result<()> {
     program::run("restore the certificates", &mut inside(root, &["update-ca-certificates", "--fresh"]))?;
-    for path in ["etc/resolv.conf", "etc/pip.conf", "var/cache/apt", "var/lib/apt/lists", "var/log", "root/.cache", "tmp"] {
+    for path in [
+        "etc/resolv.conf",
+        "etc/pip.conf",
+        "var/cache/apt",
+        "var/lib/apt/lists",
+        "var/log",
+        "root/.cache",
+        "tmp",
+    ] {
         files::remove(&root.join(path))?;
     }
     for folder in ["var/log", "var/cache/apt/archives/partial", "var/lib/apt/lists/partial", "tmp"] {

@@ -43,7 +43,12 @@ pub fn ensure(home: &Home, recipe: &Recipe<'_>, fill: impl FnOnce(&Path) -> Resu
     Ok(archive)
 }
 
-fn make(work: &Path, archive: &Path, recipe: &Recipe<'_>, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+fn make(
+    work: &Path,
+    archive: &Path,
+    recipe: &Recipe<'_>,
+    fill: impl FnOnce(&Path) -> Result<()>,
+) -> Result<()> {
     let (root, packed, ready) = (work.join("root"), work.join("layer.tar"), work.join("image.tar"));
     files::folder(&root)?;
     fill(&root)?;

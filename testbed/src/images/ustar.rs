@@ -41,7 +41,8 @@ pub fn find(archive: &mut (impl Read + Seek), wanted: &str, limit: u64) -> io::R
 fn parse(header: &[u8; BLOCK]) -> io::Result<(String, u64)> {
     let text = |field: &[u8]| String::from_utf8_lossy(field).trim_end_matches(['\0', ' ']).to_owned();
     let size = text(&header[124..136]);
-    let size = u64::from_str_radix(size.trim_start(), 8).map_err(|_| io::Error::other("not a tar archive"))?;
+    let size =
+        u64::from_str_radix(size.trim_start(), 8).map_err(|_| io::Error::other("not a tar archive"))?;
     Ok((text(&header[..100]), size))
 }
 

@@ -12,10 +12,15 @@ use crate::files;
 use crate::local::cluster::Cluster;
 
 const ROOT: &str = "/sys/fs/cgroup";
+/// Where version 2 lies on a machine that uses both.
+const BESIDE: &str = "unified";
 
-/// The folders of the cluster, one for each hierarchy.
+/// The folders of the cluster, one for each hierarchy. Beside version 1 the container runtime also makes one in the
+/// hierarchy of version 2, which has no controllers there.
 pub fn folders(cluster: &Cluster) -> Result<Vec<PathBuf>> {
-    Ok(hierarchies()?.into_iter().map(|root| root.join(cluster.space())).collect())
+    let mut roots = hierarchies()?;
+    roots.extend(Some(Path::new(ROOT).join(BESIDE)).filter(|root| root.is_dir()));
+    Ok(roots.into_iter().map(|root| root.join(cluster.space())).collect())
 }
 
 /// Makes the cgroups. The kubelet's own `kubepods` is made too: the kubelet would give it as many CPUs as the node
@@ -59,7 +64,7 @@ fn hierarchies() -> Result<Vec<PathBuf>> {
         return Ok(vec![PathBuf::from(ROOT)]);
     }
     let controllers = files::entries(Path::new(ROOT))?.into_iter();
-    let is_version_1 = |path: &PathBuf| path.is_dir() && !path.is_symlink() && !path.ends_with("unified");
+    let is_version_1 = |path: &PathBuf| path.is_dir() && !path.is_symlink() && !path.ends_with(BESIDE);
     Ok(controllers.filter(is_version_1).collect())
 }
 

@@ -46,7 +46,8 @@ fn api_server_basics(cluster: &Cluster) -> Vec<String> {
         "--secure-port=6443".into(),
         format!("--service-cluster-ip-range={}", cluster.service_range()),
         "--authorization-mode=Node,RBAC".into(),
-        "--enable-admission-plugins=NodeRestriction,MutatingAdmissionWebhook,ValidatingAdmissionWebhook".into(),
+        "--enable-admission-plugins=NodeRestriction,MutatingAdmissionWebhook,ValidatingAdmissionWebhook"
+            .into(),
         "--allow-privileged=true".into(),
         "--kubelet-preferred-address-types=InternalIP".into(),
         "--enable-aggregator-routing=true".into(),

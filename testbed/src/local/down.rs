@@ -68,8 +68,9 @@ fn is_this_program(process: Process) -> bool {
 fn remove_outside_files(cluster: &Cluster) -> Result<()> {
     for file in files::entries(Path::new(CNI_RESULTS))? {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        if is_result_of(&name, &cluster.space()) {
+        if let Some(id) = container_of(&name, &cluster.space()) {
             files::remove(&file)?;
+            files::remove(&Path::new(CNI_RESULTS).join(format!("cni-loopback-{id}-lo")))?;
         }
     }
     for link in log_links(cluster)? {
@@ -83,15 +84,17 @@ fn log_links(cluster: &Cluster) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for folder in LOG_LINKS {
         let links = files::entries(Path::new(folder))?.into_iter();
-        found.extend(links.filter(|link| std::fs::read_link(link).is_ok_and(|to| to.starts_with(cluster.folder()))));
+        found.extend(
+            links.filter(|link| std::fs::read_link(link).is_ok_and(|to| to.starts_with(cluster.folder()))),
+        );
     }
     Ok(found)
 }
 
-/// Results are called `NETWORK-CONTAINER-DEVICE`; a network's name may begin with another's.
-fn is_result_of(file: &str, network: &str) -> bool {
-    let Some(rest) = file.strip_prefix(network).and_then(|rest| rest.strip_prefix('-')) else { return false };
-    rest.split_once('-').is_some_and(|(id, _)| id.len() == 64 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
+/// The container of a result, which is called `NETWORK-CONTAINER-DEVICE`. A network's name may begin with another's.
+fn container_of<'a>(file: &'a str, network: &str) -> Option<&'a str> {
+    let (id, _) = file.strip_prefix(network)?.strip_prefix('-')?.split_once('-')?;
+    (id.len() == 64 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id)
 }
 
 fn remove_files(cluster: &Cluster, purge: bool) -> Result<()> {
@@ -111,7 +114,9 @@ fn must_be_gone(cluster: &Cluster) -> Result<()> {
     let mut left = Vec::new();
     left.extend(containers(cluster)?.iter().map(|process| format!("process {}", process.pid)));
     left.extend(mounts::below(cluster.folder())?.iter().map(|point| format!("mount {}", point.display())));
-    left.extend(cgroup::folders(cluster)?.iter().filter(|f| f.exists()).map(|f| format!("cgroup {}", f.display())));
+    left.extend(
+        cgroup::folders(cluster)?.iter().filter(|f| f.exists()).map(|f| format!("cgroup {}", f.display())),
+    );
     if cluster.space_file().exists() {
         left.push(format!("network namespace {}", cluster.space()));
     }
@@ -135,9 +140,9 @@ mod tests {
     #[test]
     fn results_of_a_longer_name_are_not_ours() {
         let id = "0123456789abcdef".repeat(4);
-        assert!(is_result_of(&format!("sqt-a-{id}-eth0"), "sqt-a"));
-        assert!(!is_result_of(&format!("sqt-a-b-{id}-eth0"), "sqt-a"));
-        assert!(is_result_of(&format!("sqt-a-b-{id}-eth0"), "sqt-a-b"));
-        assert!(!is_result_of(&format!("sqt-ab-{id}-eth0"), "sqt-a"));
+        assert_eq!(container_of(&format!("sqt-a-{id}-eth0"), "sqt-a"), Some(id.as_str()));
+        assert_eq!(container_of(&format!("sqt-a-b-{id}-eth0"), "sqt-a"), None);
+        assert_eq!(container_of(&format!("sqt-a-b-{id}-eth0"), "sqt-a-b"), Some(id.as_str()));
+        assert_eq!(container_of(&format!("sqt-ab-{id}-eth0"), "sqt-a"), None);
     }
 }

@@ -53,7 +53,8 @@ pub fn has_cable(cluster: &Cluster) -> bool {
 fn is_whole(cluster: &Cluster) -> bool {
     owner(cluster).as_deref() == Some(&marker(cluster)) && cluster.space_file().exists() && {
         let pods = ["ip", "route", "show", &cluster.service_range()];
-        program::run("read the routes", &mut inside(cluster, pods)).is_ok_and(|routes| !routes.trim().is_empty())
+        program::run("read the routes", &mut inside(cluster, pods))
+            .is_ok_and(|routes| !routes.trim().is_empty())
     }
 }
 

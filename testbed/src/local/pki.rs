@@ -83,7 +83,12 @@ fn server(file: &'static str, user: String, group: Option<&'static str>, server:
 }
 
 fn api_server_names(cluster: &Cluster) -> Vec<San> {
-    let service = ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"];
+    let service = [
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "kubernetes.default.svc.cluster.local",
+    ];
     let names = service.into_iter().chain(["localhost", cluster.name.as_str()]);
     let addresses =
         [Ipv4Addr::LOCALHOST, cluster.node_address(), cluster.host_address(), cluster.api_service_address()];

@@ -29,7 +29,9 @@ impl Local {
             return Ok(());
         }
         let name = &self.0.name;
-        Err(Error::Refused(format!("cluster {name} is down; `squadron-testbed up --clusters {name}` brings it up")))
+        Err(Error::Refused(format!(
+            "cluster {name} is down; `squadron-testbed up --clusters {name}` brings it up"
+        )))
     }
 }
 

@@ -23,7 +23,8 @@ pub fn exec(cluster: &Cluster, words: &[String]) -> Result<()> {
     record(cluster)?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let bins = [cluster.binary(""), cluster.home().bin()].into_iter().chain(std::env::split_paths(&path));
-    let path = std::env::join_paths(bins).map_err(std::io::Error::other).at("search", &cluster.home().bin())?;
+    let path =
+        std::env::join_paths(bins).map_err(std::io::Error::other).at("search", &cluster.home().bin())?;
     let source = Command::new("nsenter")
         .arg(format!("--net={}", cluster.space_file().display()))
         .args(["--", "unshare", "--mount", "--propagation", "private", "sh", "-c", SCRIPT])

@@ -8,7 +8,8 @@ use crate::provider::{ComponentStatus, Status};
 
 /// Looks at every component and asks the API server. Never fails: what does not answer is part of the status.
 pub fn status(cluster: &Cluster) -> Status {
-    let components: Vec<ComponentStatus> = Component::ALL.into_iter().filter_map(|c| running(cluster, c)).collect();
+    let components: Vec<ComponentStatus> =
+        Component::ALL.into_iter().filter_map(|c| running(cluster, c)).collect();
     let version = match components.is_empty() {
         true => None,
         false => cluster.kubectl().server_version().ok(),
@@ -35,7 +36,8 @@ fn state(components: &[ComponentStatus], answers: bool) -> String {
         return "down".into();
     }
     let missing = |component: &&Component| !components.iter().any(|running| running.name == component.name());
-    let missing: Vec<&str> = Component::ALL.iter().filter(missing).map(|component| component.name()).collect();
+    let missing: Vec<&str> =
+        Component::ALL.iter().filter(missing).map(|component| component.name()).collect();
     match (missing.is_empty(), answers) {
         (true, true) => "up".into(),
         (true, false) => "partly up: the API server does not answer".into(),

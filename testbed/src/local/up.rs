@@ -27,11 +27,13 @@ pub fn up(cluster: &Cluster, archives: &[Archive]) -> Result<()> {
     kubeconfig::write_all(cluster)?;
     network::ensure(cluster)?;
     start_control_plane(cluster, &progress)?;
+    let last_word = last_word_of_node(cluster);
+    let is_started = Component::Kubelet.process(cluster).is_none();
     start_node(cluster, &progress, is_new, archives)?;
     for archive in archives {
         images::load(cluster, archive)?;
     }
-    wait_until_usable(cluster, &progress)
+    wait_until_usable(cluster, &progress, is_started.then_some(last_word.as_str()))
 }
 
 fn say_what_is_there(cluster: &Cluster, progress: &Progress, is_new: bool) {
@@ -87,7 +89,10 @@ fn start_node(cluster: &Cluster, progress: &Progress, is_new: bool, archives: &[
 /// killed, mounts detached, and containerd's and runc's running state removed. The kubelet then starts its pods anew.
 fn clear_dead_node(cluster: &Cluster, progress: &Progress) -> Result<()> {
     let lives = |component: Component| component.process(cluster).is_some();
-    if lives(Component::Kubelet) || lives(Component::Containerd) || !shims(&cluster.containerd_socket()).is_empty() {
+    if lives(Component::Kubelet)
+        || lives(Component::Containerd)
+        || !shims(&cluster.containerd_socket()).is_empty()
+    {
         return Ok(());
     }
     let mut left = Vec::new();
@@ -118,14 +123,13 @@ fn apply_dns(cluster: &Cluster) -> Result<()> {
     kubectl.apply("set up the cluster's DNS", &manifest)
 }
 
-fn wait_until_usable(cluster: &Cluster, progress: &Progress) -> Result<()> {
-    let kubectl = cluster.kubectl();
-    let node = cluster.node_name();
+/// Waits for the node and the default service account. After a start of the kubelet the node must have spoken anew,
+/// since its status from before still says that it is ready.
+fn wait_until_usable(cluster: &Cluster, progress: &Progress, last_word: Option<&str>) -> Result<()> {
     let usable = || {
-        let ready = "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}";
-        let node = program::run("look at the node", kubectl.command().args(["get", "node", &node, "-o", ready]));
+        let spoke = last_word.is_none_or(|last| last != last_word_of_node(cluster));
         let account = ["get", "serviceaccount", "default"];
-        node.is_ok_and(|status| status == "True") && program::holds(kubectl.command().args(account))
+        spoke && is_node_ready(cluster) && program::holds(cluster.kubectl().command().args(account))
     };
     if usable() {
         return Ok(());
@@ -139,6 +143,19 @@ fn wait_until_usable(cluster: &Cluster, progress: &Progress) -> Result<()> {
         })
     })?;
     Ok(())
+}
+
+fn is_node_ready(cluster: &Cluster) -> bool {
+    let ready = "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}";
+    let words = ["get", "node", &cluster.node_name(), "-o", ready];
+    cluster.kubectl().run("look at the node", &words).is_ok_and(|status| status == "True")
+}
+
+/// When the kubelet last renewed its lease; empty before the first time.
+fn last_word_of_node(cluster: &Cluster) -> String {
+    let time = "jsonpath={.spec.renewTime}";
+    let words = ["get", "lease", "-n", "kube-node-lease", &cluster.node_name(), "-o", time];
+    cluster.kubectl().run("read the node's lease", &words).unwrap_or_default()
 }
 
 fn hint(cluster: &Cluster) -> String {

@@ -41,7 +41,8 @@ impl Daemon {
             .stderr(errors)
             .spawn()
             .map_err(|source| self.not_started(source))?;
-        let pid = i32::try_from(child.id()).map_err(|error| self.not_started(std::io::Error::other(error)))?;
+        let pid =
+            i32::try_from(child.id()).map_err(|error| self.not_started(std::io::Error::other(error)))?;
         self.pid_file.record(pid)
     }
 

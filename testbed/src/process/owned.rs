@@ -14,7 +14,8 @@ pub fn in_space(space: &Path) -> Vec<Process> {
     let Ok(meta) = fs::metadata(space) else { return Vec::new() };
     let wanted = format!("net:[{}]", meta.ino());
     let inside = |process: &Process| {
-        fs::read_link(format!("/proc/{}/ns/net", process.pid)).is_ok_and(|link| link.as_os_str() == wanted.as_str())
+        fs::read_link(format!("/proc/{}/ns/net", process.pid))
+            .is_ok_and(|link| link.as_os_str() == wanted.as_str())
     };
     all().into_iter().filter(inside).collect()
 }

@@ -78,8 +78,18 @@ mod tests {
 
     #[test]
     fn other_boot_and_damage_read_as_nothing() {
-        for text in ["42 4711 b2\n", "42 4711", "42", "", "x 4711 b1", "42 -1 b1", "42 4711 b1 more", "-1 1 b1", "0 1 b1", "1 1 b1"]
-        {
+        for text in [
+            "42 4711 b2\n",
+            "42 4711",
+            "42",
+            "",
+            "x 4711 b1",
+            "42 -1 b1",
+            "42 4711 b1 more",
+            "-1 1 b1",
+            "0 1 b1",
+            "1 1 b1",
+        ] {
             assert_eq!(parse(text, "b1"), None, "{text:?}");
         }
     }
