@@ -6,4 +6,5 @@
 pub mod clock;
 pub mod http;
 pub mod state;
+pub mod tasks;
 pub mod wake;

@@ -10,7 +10,7 @@ use squadron_core::{
     time::Timestamp,
 };
 
-use crate::{Result, Store, stamp};
+use crate::{Result, Store, at, stamp};
 
 /// A place in a cluster's facts. Signed, as the database holds it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -114,6 +114,28 @@ fn read(row: &sqlx::postgres::PgRow) -> Result<FactRow> {
         .inspect_err(|error| tracing::warn!(?position, %error, "a fact cannot be read and is passed over"))
         .ok();
     Ok(FactRow { position, at: stamp(row.try_get("at")?), fact })
+}
+
+/// Keeps a fact that cannot take effect, with the reason; the caller moves the cursor over it.
+pub async fn put_aside(
+    db: &mut PgConnection,
+    cluster: ClusterId,
+    position: Position,
+    reason: &str,
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query(
+        "insert into rejected_record (cluster_id, epoch, class, seq, at, reason) values ($1, $2, 1, $3, $4, $5)
+         on conflict (cluster_id, epoch, class, seq) do nothing",
+    )
+    .bind(cluster.0)
+    .bind(position.epoch)
+    .bind(position.seq)
+    .bind(at(now))
+    .bind(reason)
+    .execute(db)
+    .await?;
+    Ok(())
 }
 
 /// Moves the cursor over a batch. Answers false when somebody else moved it meanwhile: then nothing may be committed.

@@ -49,3 +49,16 @@ async fn a_number_without_a_fact_is_passed_over() {
     assert_eq!((batch.to, batch.facts.len()), (2, 1));
     assert!(batch.facts[0].fact.is_none());
 }
+
+#[tokio::test]
+async fn a_fact_put_aside_keeps_its_first_reason() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    let mut db = store.pool().acquire().await.unwrap();
+    for reason in ["it broke", "it broke again"] {
+        put_aside(&mut db, east, Position { epoch: 1, seq: 1 }, reason, fixture::NOW).await.unwrap();
+    }
+    let reasons: Vec<String> =
+        sqlx::query_scalar("select reason from rejected_record").fetch_all(&mut *db).await.unwrap();
+    assert_eq!(reasons, ["it broke"]);
+}

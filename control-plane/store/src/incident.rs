@@ -24,6 +24,16 @@ pub use crate::incident::list::{EvidenceRow, HitRow, IncidentRow};
 const REMEMBERED_MS: i64 = 7 * 86_400_000;
 
 impl Store {
+    /// Clusters with an open incident.
+    pub async fn clusters_with_incidents(&self) -> Result<Vec<ClusterId>> {
+        let ids = sqlx::query_scalar(
+            "select distinct cluster_id from incident where state = 'open' order by cluster_id",
+        )
+        .fetch_all(self.pool())
+        .await?;
+        Ok(ids.into_iter().map(ClusterId).collect())
+    }
+
     /// Incidents of a cluster that are open or were resolved in the last week.
     pub async fn known_incidents(&self, cluster: ClusterId, now: Timestamp) -> Result<Vec<Known>> {
         let rows = sqlx::query(

@@ -13,7 +13,7 @@ use std::{
 };
 
 use nix::unistd::{Gid, Uid, User, chown};
-use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, Connection, PgConnection, postgres::PgConnectOptions};
 
 /// Why a private Postgres cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -168,6 +168,46 @@ impl Server {
             command.arg("-c").arg(setting);
         }
         command
+    }
+
+    /// Process id of the server that serves the folder now, however it was started. A pid file whose process is gone, or
+    /// is another program, counts for nothing.
+    pub fn running(&self) -> Option<u32> {
+        self.noted_pid().filter(|pid| self.is_served_by(*pid))
+    }
+
+    /// Removes the pid file that a killed server left, when its number belongs to another program by now: Postgres would
+    /// take that for a server. In all other cases Postgres itself knows better what remains of the killed one.
+    pub fn clear_pid_file(&self) -> Result<(), ServerError> {
+        let reused = |pid: u32| Path::new(&format!("/proc/{pid}")).exists() && !self.is_served_by(pid);
+        if !self.noted_pid().is_some_and(reused) {
+            return Ok(());
+        }
+        let path = self.data.join("postmaster.pid");
+        fs::remove_file(&path).map_err(|source| ServerError::Io { step: "remove", path, source })
+    }
+
+    fn noted_pid(&self) -> Option<u32> {
+        fs::read_to_string(self.data.join("postmaster.pid")).ok()?.lines().next()?.trim().parse().ok()
+    }
+
+    fn is_served_by(&self, pid: u32) -> bool {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|word| word == self.data.as_os_str().as_encoded_bytes())
+    }
+
+    /// Connects, and makes `database` when it is missing. Fails while the server still starts.
+    pub async fn ensure_database(&self, database: &str) -> crate::Result<()> {
+        let mut connection = PgConnection::connect_with(&self.options("postgres")).await?;
+        let known: bool = sqlx::query_scalar("select exists (select 1 from pg_database where datname = $1)")
+            .bind(database)
+            .fetch_one(&mut connection)
+            .await?;
+        if !known {
+            let statement = format!("create database \"{}\"", database.replace('"', ""));
+            sqlx::query(AssertSqlSafe(statement)).execute(&mut connection).await?;
+        }
+        Ok(connection.close().await?)
     }
 
     /// How to connect to `database` over the socket.

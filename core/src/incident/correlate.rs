@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    fact::{Fact, KernelSignal},
+    attempt::{is_image_trouble, is_oom_killed},
+    fact::{ContainerFact, Fact, KernelSignal},
     incident::{Change, EVIDENCE_KEPT, Known, Opened, Seen, Topology, image, memory, ray_cluster, xid},
     time::Timestamp,
 };
@@ -18,6 +19,20 @@ pub(crate) struct Finding {
     pub(crate) begins: bool,
     /// Fingerprints of open incidents that it joins rather than begin one of its own, in this order.
     pub(crate) joins: Vec<String>,
+}
+
+/// Whether a fact could bear on an incident at all; the others need not be judged.
+pub fn concerns(fact: &Fact) -> bool {
+    match fact {
+        Fact::Kernel(_) => true,
+        Fact::RayCluster(cluster) => cluster.gone,
+        Fact::Pod(pod) => pod.attempt.is_some() && pod.containers.iter().any(ends_or_waits_badly),
+        _ => false,
+    }
+}
+
+fn ends_or_waits_badly(container: &ContainerFact) -> bool {
+    is_oom_killed(container) || is_image_trouble(container) || container.exit_code == Some(137)
 }
 
 /// What to do to the incidents in `known` because of `facts`, and because it is `now`.

@@ -16,7 +16,7 @@ mod xid_table;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use crate::incident::correlate::correlate;
+pub use crate::incident::correlate::{concerns, correlate};
 use crate::{
     fact::Fact,
     id::{AttemptId, JobId},

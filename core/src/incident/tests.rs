@@ -238,6 +238,16 @@ fn a_ray_cluster_deleted_under_a_job_is_an_incident_only_when_the_job_did_not_ex
 }
 
 #[test]
+fn a_fact_that_concerns_nothing_changes_nothing() {
+    for seen in [ended(1, "Completed"), ended(2, "OOMKilled"), kill(3, "u1"), xid(4, 79, &[])] {
+        let changes = correlate(&[], std::slice::from_ref(&seen), &topology(), at(10));
+        assert!(concerns(&seen.fact) || changes.is_empty(), "{:?}", seen.fact);
+    }
+    let healthy = ContainerFact { state: "running".into(), ..ContainerFact::default() };
+    assert!(!concerns(&pod_fact(1, healthy).fact));
+}
+
+#[test]
 fn addresses_of_one_device_are_one_device() {
     for text in ["0000:3b:00", "PCI:0000:3B:00", "00000000:3b:00.0"] {
         assert_eq!(xid::normal_pci(text), "0000:3b:00");

@@ -12,13 +12,9 @@ use squadron_core::{
 
 use crate::{Result, Store, at, attempt::attempt_id, pod, stamp_opt};
 
-/// Pods that ended longer ago are left out, in milliseconds.
-const LOOK_BACK_MS: i64 = 86_400_000;
-
 impl Store {
-    /// The cluster's topology as the projection stands now.
-    pub async fn topology(&self, cluster: ClusterId, now: Timestamp) -> Result<Topology> {
-        let since = at(now.plus_millis(-LOOK_BACK_MS));
+    /// The cluster's topology as the projection stands now, without what ended before `since`.
+    pub async fn topology(&self, cluster: ClusterId, since: Timestamp) -> Result<Topology> {
         let nodes: Vec<String> =
             sqlx::query_scalar("select name from node where cluster_id = $1 and gone_at is null")
                 .bind(cluster.0)
@@ -28,7 +24,7 @@ impl Store {
             "select * from pod where cluster_id = $1 and (finished_at is null or finished_at > $2)",
         )
         .bind(cluster.0)
-        .bind(since)
+        .bind(at(since))
         .fetch_all(self.pool())
         .await?;
         let mut pods = BTreeMap::new();
@@ -38,7 +34,7 @@ impl Store {
         }
         Ok(Topology {
             pods,
-            attempts: self.attempt_places(cluster, now).await?,
+            attempts: self.attempt_places(cluster, since).await?,
             nodes: nodes.into_iter().collect(),
         })
     }
@@ -46,7 +42,7 @@ impl Store {
     async fn attempt_places(
         &self,
         cluster: ClusterId,
-        now: Timestamp,
+        since: Timestamp,
     ) -> Result<BTreeMap<AttemptId, AttemptPlace>> {
         let rows = sqlx::query(
             "select a.job_id, a.number as attempt, a.ended_at, j.name, j.reason
@@ -54,7 +50,7 @@ impl Store {
              where a.cluster_id = $1 and (a.ended_at is null or a.ended_at > $2)",
         )
         .bind(cluster.0)
-        .bind(at(now.plus_millis(-LOOK_BACK_MS)))
+        .bind(at(since))
         .fetch_all(self.pool())
         .await?;
         let mut places = BTreeMap::new();

@@ -73,6 +73,15 @@ fn read_attempt(row: &PgRow, number: i32) -> Result<Attempt> {
     })
 }
 
+/// Whether the cluster is accepted at this moment and stays so until the transaction ends.
+pub async fn takes_jobs(db: &mut PgConnection, cluster: ClusterId) -> Result<bool> {
+    let row = sqlx::query("select 1 from cluster where id = $1 and state = 'active' for share")
+        .bind(cluster.0)
+        .fetch_optional(db)
+        .await?;
+    Ok(row.is_some())
+}
+
 /// Writes a step. Answers the job's new version.
 pub async fn save(db: &mut PgConnection, step: &Step) -> Result<i64> {
     let released = match step.desired_changed {

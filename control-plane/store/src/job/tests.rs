@@ -148,6 +148,7 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
     node::show(&mut db, east, &fixture::node("n1"), Position { epoch: 1, seq: 1 }, NOW).await.unwrap();
     pod::show(&mut db, east, &fixture::pod("h", Some(id)), Position { epoch: 1, seq: 2 }, NOW).await.unwrap();
     assert!(attempt::is_held_by(&mut db, id, east).await.unwrap());
+    assert!(advance::takes_jobs(&mut db, east).await.unwrap());
     let input = store
         .txn("test", &NOW, |db, now| Box::pin(waiting::snapshot(db, now.plus_millis(-1))))
         .await

@@ -129,3 +129,8 @@ pub async fn facts(store: &Store, cluster: ClusterId, facts: Vec<Fact>) {
     let taken = store.ingest(&batch).await.expect("an ingest");
     assert!(matches!(&taken, Taken::Committed { refused, .. } if refused.is_empty()), "{taken:?}");
 }
+
+/// Runs a statement with one number, for what no fact can bring about.
+pub async fn execute(store: &Store, statement: &'static str, number: i64) {
+    sqlx::query(statement).bind(number).execute(store.pool()).await.expect("the statement");
+}

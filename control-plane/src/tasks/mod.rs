@@ -1,0 +1,81 @@
+//! Tasks: what the control plane does by itself, again and again.
+//!
+//! Owns the loops around the deciders: each pass loads a snapshot, decides, commits, and then tells. Invariants: every
+//! pass does the whole work from what the database holds, so a start, a recovery and a normal pass are the same; every
+//! write of a pass checks the term of its duty in its own transaction, so of several control planes one writes. Fails
+//! pass by pass: the error is logged, nothing was written, and the next pass tries again.
+
+pub mod correlate;
+pub mod dispatch;
+mod duty;
+pub mod project;
+pub mod release;
+#[cfg(test)]
+mod tests;
+
+use std::{fmt::Display, pin::Pin, time::Duration};
+
+use uuid::Uuid;
+
+use crate::{
+    http::error::chain,
+    state::AppState,
+    wake::{Listener, Topic},
+};
+
+/// A pass comes at least this often, hint or not.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Runs all tasks until it is dropped.
+pub async fn run(app: AppState) {
+    let holder = Uuid::now_v7();
+    tokio::join!(
+        forever(&app, holder, "project", Topic::Facts, |app, holder| Box::pin(project::pass(app, holder))),
+        forever(&app, holder, "correlate", Topic::Facts, |app, holder| Box::pin(correlate::pass(
+            app, holder
+        ))),
+        forever(&app, holder, "dispatch", Topic::Dispatch, |app, holder| Box::pin(dispatch::pass(
+            app, holder
+        ))),
+        forever(&app, holder, "release", Topic::Dispatch, |app, holder| Box::pin(release::pass(app, holder))),
+    );
+}
+
+/// Whether a pass left work behind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Left {
+    Nothing,
+    More,
+}
+
+/// One pass of a task.
+type Pass =
+    for<'a> fn(&'a AppState, Uuid) -> Pin<Box<dyn Future<Output = squadron_store::Result<Left>> + Send + 'a>>;
+
+async fn forever(app: &AppState, holder: Uuid, name: &'static str, topic: Topic, pass: Pass) {
+    let mut hints: Listener = app.wake.listen(topic);
+    let mut failing = false;
+    loop {
+        let begun = tokio::time::Instant::now();
+        let done = pass(app, holder).await;
+        tracing::trace!(task = name, millis = begun.elapsed().as_millis(), "pass");
+        match done {
+            Ok(Left::More) => continue,
+            Ok(Left::Nothing) => tell_recovery(name, &mut failing),
+            Err(error) => tell_failure(name, &chain(&error), &mut failing),
+        }
+        hints.next(EVERY).await;
+    }
+}
+
+fn tell_recovery(name: &'static str, failing: &mut bool) {
+    if std::mem::take(failing) {
+        tracing::info!(task = name, "the task works again");
+    }
+}
+
+fn tell_failure(name: &'static str, error: impl Display, failing: &mut bool) {
+    if !std::mem::replace(failing, true) {
+        tracing::warn!(task = name, %error, "a pass failed and changed nothing; it is tried again every second");
+    }
+}

@@ -1,0 +1,226 @@
+//! The projector: facts become rows of nodes and pods, and steps of jobs.
+//!
+//! Invariant: a batch's effects and its cursor are one transaction, so a fact takes effect exactly once, in order. A fact
+//! that the database cannot take is put aside with its reason, and those behind it go on.
+
+use std::collections::BTreeMap;
+
+use squadron_core::{
+    attempt::{Event, advance as decide},
+    fact::{Fact, InventoryFact, PodFact},
+    id::{AttemptId, ClusterId, JobId},
+    resources::Resources,
+};
+use squadron_store::{
+    PgConnection, Result, StoreError, attempt,
+    cursor::{self, Batch, FactRow, Position},
+    job::advance,
+    node, pod,
+    term::{self, Term},
+};
+use uuid::Uuid;
+
+use super::{Left, duty};
+use crate::{clock, http::error::chain, state::AppState, wake::Topic};
+
+/// Name of the cursor; the correlator follows it.
+pub const CONSUMER: &str = "project";
+/// Facts of a transaction at most.
+const BATCH: i64 = 200;
+/// No pod asks for more than this of anything; greater numbers are lies that would break sums.
+const MOST: i64 = 1 << 50;
+
+/// What a batch changed, told after its commit.
+#[derive(Default)]
+struct News {
+    jobs: BTreeMap<JobId, i64>,
+    room: bool,
+    desired: bool,
+}
+
+/// Consumes the next facts of every cluster.
+pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
+    let Some(term) = duty::hold(app, CONSUMER, holder).await? else { return Ok(Left::Nothing) };
+    let batches = app.store.next_facts(CONSUMER, None, BATCH).await?;
+    let left = if batches.is_empty() { Left::Nothing } else { Left::More };
+    for batch in &batches {
+        consume(app, &term, batch).await?;
+    }
+    Ok(left)
+}
+
+async fn consume(app: &AppState, term: &Term, batch: &Batch) -> Result<()> {
+    match commit(app, term, batch).await {
+        Err(error) if is_the_facts_fault(&error) => one_by_one(app, term, batch).await,
+        Err(error) => Err(error),
+        Ok(news) => {
+            tell(app, &news);
+            Ok(())
+        }
+    }
+}
+
+/// The database answers and takes other statements, but not these.
+pub(super) fn is_the_facts_fault(error: &StoreError) -> bool {
+    matches!(error, StoreError::Database(_) | StoreError::Constraint { .. } | StoreError::Corrupt { .. })
+}
+
+/// The same facts in batches of one, so that only those at fault are put aside.
+async fn one_by_one(app: &AppState, term: &Term, batch: &Batch) -> Result<()> {
+    let mut from = batch.from;
+    for (index, row) in batch.facts.iter().enumerate() {
+        let last = index + 1 == batch.facts.len();
+        let to = if last { batch.to } else { row.position.seq };
+        let one = Batch { from, to, facts: vec![row.clone()], ..batch.clone() };
+        match commit(app, term, &one).await {
+            Ok(news) => tell(app, &news),
+            Err(error) if is_the_facts_fault(&error) => {
+                let reason = format!("it could not take effect: {}", chain(&error));
+                put_aside(app, term, CONSUMER, &one, row.position, &reason).await?;
+            }
+            Err(error) => return Err(error),
+        }
+        from = to;
+    }
+    Ok(())
+}
+
+/// Moves the cursor of `consumer` over the batch and keeps the reason at `position`.
+pub(super) async fn put_aside(
+    app: &AppState,
+    term: &Term,
+    consumer: &str,
+    batch: &Batch,
+    position: Position,
+    reason: &str,
+) -> Result<()> {
+    tracing::error!(consumer, cluster = %batch.cluster, ?position, reason, "facts were put aside");
+    let input = (term, consumer, batch, position, reason);
+    app.store
+        .txn("put_aside", &input, |db, (term, consumer, batch, position, reason)| {
+            Box::pin(async move {
+                term::check(db, term).await?;
+                cursor::put_aside(db, batch.cluster, *position, reason, clock::now()).await?;
+                cursor::advance(db, consumer, batch).await.map(|_moved| ())
+            })
+        })
+        .await
+}
+
+async fn commit(app: &AppState, term: &Term, batch: &Batch) -> Result<News> {
+    app.store
+        .txn("project", &(term, batch), |db, (term, batch)| {
+            Box::pin(async move {
+                term::check(db, term).await?;
+                let mut news = News::default();
+                if cursor::advance(db, CONSUMER, batch).await? {
+                    for row in &batch.facts {
+                        apply(db, batch.cluster, row, &mut news).await?;
+                    }
+                }
+                Ok(news)
+            })
+        })
+        .await
+}
+
+fn tell(app: &AppState, news: &News) {
+    for (job, version) in &news.jobs {
+        app.wake.changed("job", job, *version);
+    }
+    if news.room || !news.jobs.is_empty() {
+        app.wake.notify(Topic::Dispatch);
+    }
+    if news.desired {
+        app.wake.notify(Topic::Desired);
+    }
+    // The correlator follows our cursor.
+    app.wake.notify(Topic::Facts);
+}
+
+async fn apply(db: &mut PgConnection, cluster: ClusterId, row: &FactRow, news: &mut News) -> Result<()> {
+    match &row.fact {
+        None => Ok(()),
+        Some(Fact::Node(fact)) => {
+            let fact = squadron_core::fact::NodeFact {
+                capacity: bounded(fact.capacity),
+                allocatable: bounded(fact.allocatable),
+                ..fact.clone()
+            };
+            news.room |= node::show(db, cluster, &fact, row.position, row.at).await?;
+            Ok(())
+        }
+        Some(Fact::Pod(fact)) => apply_pod(db, cluster, fact, row, news).await,
+        Some(Fact::Inventory(fact)) => apply_inventory(db, cluster, fact, row, news).await,
+        Some(fact) => match fact.attempt() {
+            Some(attempt) => advance_job(db, cluster, attempt, fact, row, news).await,
+            None => Ok(()),
+        },
+    }
+}
+
+async fn apply_pod(
+    db: &mut PgConnection,
+    cluster: ClusterId,
+    fact: &PodFact,
+    row: &FactRow,
+    news: &mut News,
+) -> Result<()> {
+    let attempt = match fact.attempt {
+        Some(attempt) if attempt::is_held_by(db, attempt, cluster).await? => Some(attempt),
+        _ => None,
+    };
+    let shown = PodFact { attempt, requests: bounded(fact.requests), ..fact.clone() };
+    if !pod::show(db, cluster, &shown, row.position, row.at).await? {
+        return Ok(());
+    }
+    news.room = true;
+    match attempt {
+        Some(attempt) => advance_job(db, cluster, attempt, &Fact::Pod(Box::new(shown)), row, news).await,
+        None => Ok(()),
+    }
+}
+
+async fn apply_inventory(
+    db: &mut PgConnection,
+    cluster: ClusterId,
+    fact: &InventoryFact,
+    row: &FactRow,
+    news: &mut News,
+) -> Result<()> {
+    let nodes = node::keep_only(db, cluster, &fact.node_uids, row.position, row.at).await?;
+    let pods = pod::keep_only(db, cluster, &fact.pod_uids, row.position, row.at).await?;
+    news.room |= nodes + pods > 0;
+    Ok(())
+}
+
+fn bounded(resources: Resources) -> Resources {
+    Resources {
+        cpu_milli: resources.cpu_milli.clamp(0, MOST),
+        memory_bytes: resources.memory_bytes.clamp(0, MOST),
+        gpus: resources.gpus.clamp(0, MOST),
+    }
+}
+
+async fn advance_job(
+    db: &mut PgConnection,
+    cluster: ClusterId,
+    attempt: AttemptId,
+    fact: &Fact,
+    row: &FactRow,
+    news: &mut News,
+) -> Result<()> {
+    let Some(job) = advance::lock(db, attempt.job).await? else { return Ok(()) };
+    let pods = pod::of_attempt(db, attempt).await?;
+    match decide(&job, Event::Fact { from: cluster, fact, pods: &pods }, row.at) {
+        Ok(step) => {
+            let version = advance::save(db, &step).await?;
+            news.desired |= step.desired_changed.is_some();
+            news.jobs.insert(attempt.job, version);
+        }
+        Err(refused) => {
+            tracing::debug!(%attempt, position = ?row.position, %refused, "a fact changes no job")
+        }
+    }
+    Ok(())
+}
