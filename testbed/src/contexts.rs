@@ -1,7 +1,7 @@
 //! The provider for clusters that a person already has: contexts of a kubeconfig.
 //!
-//! Owns a copy of each context's kubeconfig below the home folder. Invariant: the testbed makes and removes nothing on
-//! such a cluster. What needs the node itself is refused with what to do instead.
+//! Owns a copy of each context's kubeconfig below the home folder. Invariant: only a context that answered is recorded,
+//! and the testbed makes and removes nothing on such a cluster. What needs the node itself is refused with what to do instead.
 //! Fails when the context is unknown or its API server does not answer; the error carries kubectl's words.
 
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use crate::name::Name;
 use crate::program;
 use crate::progress::Progress;
 use crate::provider::{Provider, Status, not_possible};
+use crate::register::Register;
 
 /// A cluster behind a context.
 pub struct Context {
@@ -64,10 +65,14 @@ impl Provider for Context {
     }
 
     fn up(&self, _archives: &[Archive]) -> Result<()> {
+        Register::read(&self.home)?.must_not_be_local(&self.name)?;
         let copy = self.copy();
         files::folder(copy.parent().unwrap_or(Path::new("/")))?;
         files::replace_secret(&copy, self.extract()?)?;
         let version = self.kubectl()?.server_version()?;
+        Register::change(&self.home, |register| {
+            register.record(&self.name, self.context.clone(), self.source.clone())
+        })?;
         Progress::new(self.name.as_str())
             .say(&format!("context {} answers, Kubernetes {version}", self.context));
         Ok(())

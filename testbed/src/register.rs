@@ -102,13 +102,19 @@ impl Register {
         Ok(number)
     }
 
+    /// An error when a local cluster has the name that a context is to get.
+    pub fn must_not_be_local(&self, name: &Name) -> Result<()> {
+        match self.clusters.get(name.as_str()) {
+            Some(Entry::Local { .. }) => Err(Error::Refused(format!(
+                "{name} is a local cluster; give the context another name with `--contexts OTHER=CONTEXT`"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// Records a context under a name that no local cluster has.
     pub fn record(&mut self, name: &Name, context: String, kubeconfig: Option<PathBuf>) -> Result<()> {
-        if let Some(Entry::Local { .. }) = self.clusters.get(name.as_str()) {
-            return Err(Error::Refused(format!(
-                "{name} is a local cluster; take another name with `--contexts OTHER={context}`"
-            )));
-        }
+        self.must_not_be_local(name)?;
         self.clusters.insert(name.to_string(), Entry::Context { context, kubeconfig });
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::args::Up;
-use crate::error::{Error, Result};
+use crate::error::{self, Error, Result};
 use crate::home::Home;
 use crate::images::{self, Archive};
 use crate::name::Name;
@@ -44,8 +44,8 @@ pub fn each(clusters: &[Box<dyn Provider>], work: impl Fn(&dyn Provider) -> Resu
         }
     });
     for (cluster, outcome) in clusters.iter().zip(&outcomes) {
-        if let Err(error) = outcome {
-            Progress::new(cluster.name().as_str()).say(&format!("failed: {error}"));
+        if let (Err(error), true) = (outcome, clusters.len() > 1) {
+            Progress::new(cluster.name().as_str()).say(&format!("failed: {}", error::sentence(error)));
         }
     }
     outcomes.into_iter().collect()
@@ -116,8 +116,7 @@ fn contexts(home: &Home, up: &Up) -> Result<Vec<Box<dyn Provider>>> {
             ))
         })?;
         let kubeconfig = up.kubeconfig.clone();
-        let entry = Entry::Context { context: context.to_owned(), kubeconfig: kubeconfig.clone() };
-        Register::change(home, |register| register.record(&name, context.to_owned(), kubeconfig))?;
+        let entry = Entry::Context { context: context.to_owned(), kubeconfig };
         clusters.push(provider::from_entry(home, &name, &entry));
     }
     Ok(clusters)
