@@ -19,4 +19,5 @@ pub mod quantity;
 pub mod resources;
 pub mod sentence;
 pub mod time;
+pub mod timeline;
 pub mod watermark;
