@@ -1,0 +1,161 @@
+//! One function per endpoint.
+
+use reqwest::{Method, Response};
+use serde::Serialize;
+use squadron_api::{
+    Page,
+    about::{About, Me},
+    cluster::{AddClusterReply, AddClusterRequest, Cluster},
+    incident::Incident,
+    job::{CancelRequest, Job, JobDetail, JobFilter, SubmitReply, SubmitRequest},
+    log::{ATTEMPT_HEADER, LogQuery, OFFSET_HEADER},
+    queue::{AddQueueRequest, Queue},
+    route,
+    usage::{PriceSheetReply, Usage, UsageQuery},
+};
+
+use super::{Client, ClientError, call::Call};
+
+type Answer<T> = Result<T, ClientError>;
+
+impl Client {
+    /// Who answers there; one try, no token needed.
+    pub async fn about(&self) -> Answer<About> {
+        self.ask(&Call::get(route::VERSION, "").impatient()).await
+    }
+
+    /// Whom the server sees in us.
+    pub async fn me(&self) -> Answer<Me> {
+        self.ask(&Call::get(route::ME, "")).await
+    }
+
+    /// Submits once, however often it has to be sent: `key` tells the server that it is the same submission.
+    pub async fn submit(&self, request: &SubmitRequest, key: &str) -> Answer<SubmitReply> {
+        let call = self.json(Call::change(Method::POST, route::JOBS, ""), request)?;
+        self.ask(&call.header("idempotency-key", key)).await
+    }
+
+    pub async fn jobs(&self, filter: &JobFilter) -> Answer<Page<Job>> {
+        let call = Call::get(route::JOBS, "")
+            .query("status", filter.status.as_ref())
+            .query("queue", filter.queue.as_ref())
+            .query("cluster", filter.cluster.as_ref())
+            .query("owner", filter.owner.as_ref())
+            .query("limit", filter.limit)
+            .query("page_token", filter.page_token.as_ref());
+        self.ask(&call).await
+    }
+
+    pub async fn job(&self, job: &str) -> Answer<JobDetail> {
+        self.ask(&Call::get(route::JOB, job)).await
+    }
+
+    pub async fn cancel(&self, job: &str, reason: &str) -> Answer<Job> {
+        let request = CancelRequest { reason: reason.to_owned() };
+        self.ask(&self.json(Call::change(Method::POST, route::JOB_CANCEL, job), &request)?).await
+    }
+
+    /// Opens the driver's output. One try: the follower decides when to come back and from where.
+    pub async fn log(&self, job: &str, query: &LogQuery) -> Answer<LogStream> {
+        let call = Call::get(route::JOB_LOGS, job)
+            .query("attempt", query.attempt)
+            .query("offset", query.offset)
+            .query("follow", query.follow)
+            .impatient()
+            .endless();
+        let response = self.send(&call).await?;
+        let number = |name: &str| response.headers().get(name)?.to_str().ok()?.parse::<u64>().ok();
+        let (attempt, offset) = (number(ATTEMPT_HEADER), number(OFFSET_HEADER));
+        Ok(LogStream {
+            attempt: attempt.and_then(|n| u32::try_from(n).ok()),
+            offset,
+            response,
+            client: self.clone(),
+        })
+    }
+
+    pub async fn add_cluster(&self, name: &str) -> Answer<AddClusterReply> {
+        let request = AddClusterRequest { name: name.to_owned() };
+        self.ask(&self.json(Call::change(Method::POST, route::CLUSTERS, ""), &request)?.once()).await
+    }
+
+    pub async fn clusters(&self) -> Answer<Page<Cluster>> {
+        self.ask(&Call::get(route::CLUSTERS, "")).await
+    }
+
+    pub async fn cluster(&self, name: &str) -> Answer<Cluster> {
+        self.ask(&Call::get(route::CLUSTER, name)).await
+    }
+
+    pub async fn accept_cluster(&self, name: &str) -> Answer<Cluster> {
+        self.ask(&Call::change(Method::POST, route::CLUSTER_ACCEPT, name)).await
+    }
+
+    pub async fn revoke_cluster(&self, name: &str) -> Answer<Cluster> {
+        self.ask(&Call::change(Method::POST, route::CLUSTER_REVOKE, name)).await
+    }
+
+    pub async fn add_queue(&self, name: &str) -> Answer<Queue> {
+        let request = AddQueueRequest { name: name.to_owned() };
+        self.ask(&self.json(Call::change(Method::POST, route::QUEUES, ""), &request)?.once()).await
+    }
+
+    pub async fn queues(&self) -> Answer<Page<Queue>> {
+        self.ask(&Call::get(route::QUEUES, "")).await
+    }
+
+    pub async fn incidents(&self, state: Option<&str>, page_token: Option<&str>) -> Answer<Page<Incident>> {
+        self.ask(&Call::get(route::INCIDENTS, "").query("state", state).query("page_token", page_token)).await
+    }
+
+    pub async fn incident(&self, id: &str) -> Answer<Incident> {
+        self.ask(&Call::get(route::INCIDENT, id)).await
+    }
+
+    pub async fn usage(&self, query: &UsageQuery) -> Answer<Usage> {
+        let call = Call::get(route::USAGE, "")
+            .query("from", query.from.as_ref())
+            .query("to", query.to.as_ref())
+            .query("by", query.by.as_ref());
+        self.ask(&call).await
+    }
+
+    pub async fn put_prices(&self, sheet: String, dry_run: bool) -> Answer<PriceSheetReply> {
+        let call = Call::change(Method::PUT, route::PRICE_SHEETS, "")
+            .query("dry_run", dry_run.then_some(true))
+            .body("application/yaml", sheet);
+        self.ask(&call).await
+    }
+
+    /// The sheet in force, as the YAML that was applied.
+    pub async fn prices(&self) -> Answer<String> {
+        let body =
+            self.ask_text(&Call::get(route::PRICE_SHEETS, "").header("accept", "application/yaml")).await?;
+        Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
+    fn json(&self, call: Call, body: &impl Serialize) -> Answer<Call> {
+        let text = serde_json::to_string(body)
+            .map_err(|source| ClientError::Unreadable { server: self.server().to_string(), source })?;
+        Ok(call.body("application/json", text))
+    }
+}
+
+/// The driver's output as it arrives.
+#[derive(Debug)]
+pub struct LogStream {
+    /// The attempt whose bytes these are, where the server said so.
+    pub attempt: Option<u32>,
+    /// Offset of the first byte, where the server said so.
+    pub offset: Option<u64>,
+    response: Response,
+    client: Client,
+}
+
+impl LogStream {
+    /// The next bytes; `None` at a proper end, an error when the connection broke.
+    pub async fn next(&mut self) -> Answer<Option<Vec<u8>>> {
+        let chunk = self.response.chunk().await.map_err(|error| self.client.transport(error))?;
+        Ok(chunk.map(|bytes| bytes.to_vec()))
+    }
+}

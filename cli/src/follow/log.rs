@@ -1,0 +1,233 @@
+//! A driver's output: read once, or followed over broken connections and new attempts by byte offset.
+
+use squadron_api::{
+    job::{Attempt, Job, JobDetail},
+    log::LogQuery,
+};
+
+use super::{Outage, screen::Screen, wait};
+use crate::{
+    client::{Client, ClientError, LogStream},
+    failure::Failure,
+    out::Out,
+    render::plain,
+};
+
+/// What part of which output is wanted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wish {
+    /// The newest attempt, and those after it, when absent.
+    pub attempt: Option<u32>,
+    /// Bytes to skip at the start.
+    pub offset: u64,
+    pub follow: bool,
+}
+
+/// Reads or follows the output of one job.
+#[derive(Debug)]
+pub struct Follower<'a> {
+    client: &'a Client,
+    out: Out,
+    job: String,
+    wish: Wish,
+    attempt: Option<u32>,
+    offset: u64,
+    screen: Screen,
+    outage: Outage,
+    /// Where to tell of waiting.
+    say: Out,
+}
+
+/// How one connection ended.
+enum End {
+    /// The server sent all there is.
+    Complete,
+    Broken(ClientError),
+}
+
+/// What comes after all of an attempt's output was read.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    Done,
+    /// A newer attempt's output follows.
+    Attempt(u32),
+    /// The attempt, or the job between two attempts, goes on: ask again.
+    Again,
+}
+
+impl<'a> Follower<'a> {
+    pub fn new(client: &'a Client, out: Out, job: &Job, wish: Wish) -> Self {
+        Follower {
+            client,
+            out,
+            job: job.id.to_string(),
+            wish,
+            attempt: wish.attempt,
+            offset: wish.offset,
+            screen: Screen::default(),
+            outage: Outage::none(out),
+            say: out,
+        }
+    }
+
+    /// Somebody else waits for the same job and tells of it.
+    pub fn beside_a_wait(mut self) -> Self {
+        self.say = self.out.hushed();
+        self.outage = Outage::none(self.say);
+        self
+    }
+
+    /// Writes output to stdout until it ends; answers the offset behind the last byte.
+    pub async fn run(mut self, job: &Job) -> Result<u64, Failure> {
+        if self.wish.follow && job.attempt == 0 {
+            let started = |job: &Job| job.attempt > 0 || job.state.is_terminal();
+            if wait::until(self.client, self.say, job, None, started).await?.attempt == 0 {
+                return Ok(self.offset);
+            }
+        }
+        loop {
+            let end = match self.open().await {
+                Ok(stream) => self.pump(stream).await?,
+                Err(error) => End::Broken(error),
+            };
+            match end {
+                End::Broken(error) => self.bear(error).await?,
+                End::Complete if !self.wish.follow => return Ok(self.offset),
+                End::Complete => match self.next().await? {
+                    Next::Done => return Ok(self.offset),
+                    Next::Attempt(number) => self.turn_to(number),
+                    Next::Again => tokio::time::sleep(std::time::Duration::from_millis(500)).await,
+                },
+            }
+        }
+    }
+
+    async fn open(&mut self) -> Result<LogStream, ClientError> {
+        let query = LogQuery {
+            attempt: self.attempt,
+            offset: Some(self.offset).filter(|offset| *offset > 0),
+            follow: self.wish.follow.then_some(true),
+        };
+        let stream = self.client.log(&self.job, &query).await?;
+        self.outage.over();
+        self.attempt = self.attempt.or(stream.attempt);
+        if let Some(missing) =
+            stream.offset.and_then(|start| start.checked_sub(self.offset)).filter(|gap| *gap > 0)
+        {
+            self.out.note(&format!("{missing} bytes at offset {} are missing", self.offset));
+            self.offset += missing;
+        }
+        Ok(stream)
+    }
+
+    async fn pump(&mut self, mut stream: LogStream) -> Result<End, Failure> {
+        loop {
+            match stream.next().await {
+                Ok(Some(bytes)) => self.write(&bytes)?,
+                Ok(None) => return Ok(End::Complete),
+                Err(error) => return Ok(End::Broken(error)),
+            }
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        if self.out.terminal {
+            self.out.data(&self.screen.tame(bytes))?;
+        } else {
+            self.out.bytes(bytes)?;
+        }
+        self.offset += bytes.len() as u64;
+        Ok(())
+    }
+
+    async fn bear(&mut self, error: ClientError) -> Result<(), Failure> {
+        let then = format!("resuming at byte {}", self.offset);
+        self.outage.bear(error, &then).await
+    }
+
+    async fn next(&mut self) -> Result<Next, Failure> {
+        match self.client.job(&self.job).await {
+            Ok(detail) => Ok(after(&detail, self.attempt, self.wish.attempt.is_some())),
+            Err(error) => {
+                self.bear(error).await?;
+                Ok(Next::Again)
+            }
+        }
+    }
+
+    fn turn_to(&mut self, number: u32) {
+        self.out.note(&format!("attempt {number} follows"));
+        (self.attempt, self.offset, self.screen) = (Some(number), 0, Screen::default());
+    }
+}
+
+/// Whether the attempt whose output was read has ended, and what follows it.
+fn after(detail: &JobDetail, read: Option<u32>, only_this: bool) -> Next {
+    let read = read.unwrap_or(detail.job.attempt);
+    let is_over = |attempt: &Attempt| attempt.number == read && attempt.ended_at.is_some();
+    let newer = detail.attempts.iter().map(|attempt| attempt.number).filter(|number| *number > read).min();
+    let over = detail.job.state.is_terminal() || newer.is_some() || detail.attempts.iter().any(is_over);
+    match newer {
+        _ if over && only_this => Next::Done,
+        Some(number) => Next::Attempt(number),
+        None if detail.job.state.is_terminal() => Next::Done,
+        None => Next::Again,
+    }
+}
+
+/// What to say where a job has written nothing.
+pub fn nothing_yet(job: &Job, offset: u64) -> String {
+    if offset > 0 {
+        format!("job {} has written nothing behind byte {offset}", plain(&job.name))
+    } else if job.state.is_terminal() {
+        format!("job {} wrote no output: {}", plain(&job.name), plain(&job.sentence))
+    } else {
+        format!("job {} has written nothing yet: {}", plain(&job.name), plain(&job.sentence))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use squadron_core::job::JobState;
+
+    use super::*;
+    use crate::render::job::tests::{NOW, job};
+
+    fn detail(state: JobState, ended: &[bool]) -> JobDetail {
+        let attempt = |(index, ended): (usize, &bool)| Attempt {
+            number: u32::try_from(index + 1).unwrap_or(0),
+            cluster: "east".into(),
+            state: "running".into(),
+            object: String::new(),
+            chosen_because: String::new(),
+            ended_because: String::new(),
+            assigned_at: NOW,
+            running_at: None,
+            ended_at: ended.then_some(NOW),
+        };
+        JobDetail {
+            job: job("train", state),
+            manifest: String::new(),
+            attempts: ended.iter().enumerate().map(attempt).collect(),
+            timeline: vec![],
+            pods: vec![],
+            why: None,
+            incidents: vec![],
+            cost: None,
+        }
+    }
+
+    #[test]
+    fn follower_goes_from_attempt_to_attempt_until_the_job_ends() {
+        assert_eq!(after(&detail(JobState::Running, &[false]), Some(1), false), Next::Again);
+        assert_eq!(after(&detail(JobState::Running, &[true, false]), Some(1), false), Next::Attempt(2));
+        assert_eq!(after(&detail(JobState::Queued, &[true]), Some(1), false), Next::Again);
+        assert_eq!(after(&detail(JobState::Failed, &[true, true]), Some(2), false), Next::Done);
+    }
+
+    #[test]
+    fn named_attempt_is_followed_alone() {
+        assert_eq!(after(&detail(JobState::Running, &[true, false]), Some(1), true), Next::Done);
+        assert_eq!(after(&detail(JobState::Running, &[true, false]), Some(2), true), Next::Again);
+    }
+}

@@ -1,0 +1,193 @@
+//! Clusters in lists and by themselves.
+
+use squadron_api::cluster::{Cluster, ClusterIdentity};
+
+use super::{
+    View,
+    amount::{cores, memory, resources},
+    list::Row,
+    or_dash, plain,
+    style::Style,
+    table::{Cell, Column, left, right},
+    time::{absolute, age},
+};
+
+const TABLE: &[Column] = &[
+    left("NAME"),
+    left("STATE"),
+    left("HEARD"),
+    right("NODES"),
+    right("FREE-CPU"),
+    right("FREE-MEMORY"),
+    right("FREE-GPU"),
+    left("AGENT"),
+    left("KUBERNETES"),
+];
+
+const WIDE: &[Column] = &[
+    left("NAME"),
+    left("STATE"),
+    left("HEARD"),
+    right("NODES"),
+    right("CPU"),
+    right("FREE-CPU"),
+    right("MEMORY"),
+    right("FREE-MEMORY"),
+    right("GPU"),
+    right("FREE-GPU"),
+    left("AGENT"),
+    left("KUBERNETES"),
+    right("SKEW-MS"),
+    right("SPOOL-BYTES"),
+    left("ID"),
+    left("SENTENCE"),
+];
+
+impl Row for Cluster {
+    fn columns(wide: bool) -> &'static [Column] {
+        if wide { WIDE } else { TABLE }
+    }
+
+    fn cells(&self, wide: bool, view: View) -> Vec<Cell> {
+        if wide { wide_cells(self) } else { table_cells(self, view) }
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+}
+
+fn table_cells(cluster: &Cluster, view: View) -> Vec<Cell> {
+    let heard = cluster.last_heard_at.map(|at| format!("{} ago", age(at, view.now)));
+    vec![
+        cluster.name.as_str().into(),
+        state(cluster),
+        heard.unwrap_or_else(|| "never".into()).into(),
+        cluster.nodes.to_string().into(),
+        cores(cluster.free.cpu_milli).into(),
+        memory(cluster.free.memory_bytes).into(),
+        cluster.free.gpus.to_string().into(),
+        or_dash(&cluster.agent_version).into(),
+        or_dash(&cluster.kubernetes_version).into(),
+    ]
+}
+
+fn wide_cells(cluster: &Cluster) -> Vec<Cell> {
+    vec![
+        cluster.name.as_str().into(),
+        state(cluster),
+        cluster.last_heard_at.map_or_else(|| "never".into(), absolute).into(),
+        cluster.nodes.to_string().into(),
+        cores(cluster.allocatable.cpu_milli).into(),
+        cores(cluster.free.cpu_milli).into(),
+        memory(cluster.allocatable.memory_bytes).into(),
+        memory(cluster.free.memory_bytes).into(),
+        cluster.allocatable.gpus.to_string().into(),
+        cluster.free.gpus.to_string().into(),
+        or_dash(&cluster.agent_version).into(),
+        or_dash(&cluster.kubernetes_version).into(),
+        cluster.clock_skew_ms.map_or_else(|| "-".into(), |ms| ms.to_string()).into(),
+        cluster.spool_bytes.to_string().into(),
+        cluster.id.to_string().into(),
+        cluster.sentence.as_str().into(),
+    ]
+}
+
+fn state(cluster: &Cluster) -> Cell {
+    let alarm = if cluster.alarm.is_empty() { "" } else { " (alarm)" };
+    let style = if alarm.is_empty() { Style::of_state(&cluster.state) } else { Style::Bad };
+    Cell::styled(&format!("{}{alarm}", cluster.state), style)
+}
+
+/// One cluster in full.
+pub fn show(cluster: &Cluster, view: View) -> String {
+    let state = Style::of_state(&cluster.state).paint(&plain(&cluster.state), view.colour);
+    let mut text = format!("{}  {state}\n  {}\n", plain(&cluster.name), plain(&cluster.sentence));
+    if !cluster.alarm.is_empty() {
+        text.push_str(&format!(
+            "  {}\n",
+            Style::Bad.paint(&format!("alarm: {}", plain(&cluster.alarm)), view.colour)
+        ));
+    }
+    text.push('\n');
+    for (label, value) in facts(cluster, view) {
+        text.push_str(&format!("  {label:<12}{value}\n"));
+    }
+    if let Some(offered) = &cluster.identity {
+        text.push_str(&format!("\nIdentity\n{}", identity(offered)));
+    }
+    text
+}
+
+fn facts(cluster: &Cluster, view: View) -> Vec<(&'static str, String)> {
+    let heard = |at| format!("{} ({} ago)", absolute(at), age(at, view.now));
+    let mut facts = vec![
+        ("id", cluster.id.to_string()),
+        ("heard", cluster.last_heard_at.map_or_else(|| "never".into(), heard)),
+        ("nodes", cluster.nodes.to_string()),
+        ("allocatable", resources(cluster.allocatable)),
+        ("free", resources(cluster.free)),
+        ("agent", or_dash(&cluster.agent_version)),
+        ("kubernetes", or_dash(&cluster.kubernetes_version)),
+        ("spool", memory(cluster.spool_bytes)),
+    ];
+    if let Some(since) = cluster.silent_since {
+        facts.insert(1, ("silent since", heard(since)));
+    }
+    if let Some(skew) = cluster.clock_skew_ms {
+        facts.push(("clock skew", format!("{skew} ms")));
+    }
+    facts
+}
+
+/// What a person compares before accepting a cluster.
+pub fn identity(identity: &ClusterIdentity) -> String {
+    let keys: Vec<String> = identity.key_ids.iter().map(|id| plain(id)).collect();
+    format!(
+        "  issuer           {}\n  subject          {}\n  kube-system uid  {}\n  key ids          {}\n",
+        plain(&identity.issuer),
+        plain(&identity.subject),
+        plain(&identity.kube_system_uid),
+        keys.join(", "),
+    )
+}
+
+#[cfg(test)]
+pub mod tests {
+    #![allow(clippy::unwrap_used)]
+    use squadron_core::{id::ClusterId, resources::Resources};
+
+    use super::*;
+    use crate::render::job::tests::{NOW, VIEW};
+
+    pub fn silent() -> Cluster {
+        Cluster {
+            id: "0193a5a0-0000-7000-8000-0000000000c1".parse::<ClusterId>().unwrap(),
+            name: "east".into(),
+            state: "silent".into(),
+            sentence: "No word for 6 m; its jobs may still run.".into(),
+            last_heard_at: Some(NOW.plus_millis(-360_000)),
+            silent_since: Some(NOW.plus_millis(-360_000)),
+            identity: Some(ClusterIdentity {
+                issuer: "https://kubernetes.default.svc".into(),
+                subject: "system:serviceaccount:squadron:squadron-agent".into(),
+                kube_system_uid: "8d4e".into(),
+                key_ids: vec!["kid-1".into()],
+            }),
+            agent_version: "0.1.0".into(),
+            kubernetes_version: "v1.34.4".into(),
+            clock_skew_ms: Some(12),
+            spool_bytes: 4_096,
+            nodes: 2,
+            allocatable: Resources { cpu_milli: 8_000, memory_bytes: 16 << 30, gpus: 0 },
+            free: Resources { cpu_milli: 6_500, memory_bytes: 12 << 30, gpus: 0 },
+            alarm: String::new(),
+            version: 3,
+        }
+    }
+
+    #[test]
+    fn silent_cluster_says_since_when() {
+        insta::assert_snapshot!(show(&silent(), VIEW), @"");
+    }
+}

@@ -1,0 +1,249 @@
+//! One job in full: what it is doing, how it came there, where it runs, what it costs, what to try.
+
+use squadron_api::{
+    incident::Incident,
+    job::{Attempt, Job, JobDetail, Pod, TimelineEntry},
+};
+
+use super::{
+    View,
+    amount::resources,
+    or_dash, plain,
+    style::Style,
+    table::{Cell, left, right, table},
+    time::{absolute, age, clock, day, span},
+    why::why,
+};
+
+/// The whole page. `incidents` are those of the job that could be fetched.
+pub fn describe(detail: &JobDetail, incidents: &[Incident], view: View) -> String {
+    let job = &detail.job;
+    let mut text = header(job, view);
+    text.push_str(&facts(detail, view));
+    if detail.why.is_some() && !job.state.is_terminal() {
+        text.push_str(&section("Why it waits", &why(job, detail.why.as_ref(), view)));
+    }
+    text.push_str(&timeline(&detail.timeline));
+    text.push_str(&attempts(&detail.attempts, view));
+    text.push_str(&pods(&detail.pods, view));
+    text.push_str(&hit_by(detail, incidents, view));
+    text.push_str(&commands(detail));
+    text
+}
+
+fn header(job: &Job, view: View) -> String {
+    let word = Style::of_state(job.state.word()).paint(job.state.word(), view.colour);
+    let place = job.cluster.as_deref().map(|cluster| format!(" on {}", plain(cluster))).unwrap_or_default();
+    let mut text = format!("{}  {word}{place}\n  {}\n", plain(&job.name), or_dash(&job.sentence));
+    if let Some(since) = job.stale_since {
+        let cluster = or_dash(job.cluster.as_deref().unwrap_or_default());
+        let line = format!(
+            "{cluster} is silent since {} ({}); what is said here is as old as that.",
+            absolute(since),
+            age(since, view.now)
+        );
+        text.push_str(&format!("  {}\n", Style::Waiting.paint(&line, view.colour)));
+    }
+    text
+}
+
+fn facts(detail: &JobDetail, view: View) -> String {
+    let job = &detail.job;
+    let when = |at| format!("{} ({} ago)", absolute(at), age(at, view.now));
+    let mut facts = vec![
+        ("id", job.id.to_string()),
+        ("queue", plain(&job.queue)),
+        ("owner", plain(&job.owner)),
+        ("namespace", plain(&job.namespace)),
+        ("requests", resources(job.requests)),
+        ("submitted", when(job.submitted_at)),
+    ];
+    facts.extend(job.started_at.map(|at| ("started", when(at))));
+    facts.extend(job.ended_at.map(|at| ("ended", when(at))));
+    if let Some(start) = job.started_at {
+        facts.push(("runtime", span(job.ended_at.unwrap_or(view.now).millis_since(start))));
+    }
+    facts.push(("reason", or_dash(&job.reason)));
+    facts.push(("cost so far", detail.cost.as_deref().map_or_else(|| "no price sheet".into(), plain)));
+    facts.retain(|(label, value)| *label != "reason" || value != "-");
+    let lines: String = facts.iter().map(|(label, value)| format!("  {label:<13}{value}\n")).collect();
+    format!("\n{lines}")
+}
+
+fn section(title: &str, body: &str) -> String {
+    let indented: String = body.lines().map(|line| format!("  {line}\n")).collect();
+    format!("\n{title}\n{indented}")
+}
+
+/// Each step with the time since the one before.
+fn timeline(steps: &[TimelineEntry]) -> String {
+    let Some(first) = steps.first() else { return String::new() };
+    let mut text = format!("\nTimeline ({}, UTC)\n", day(first.at));
+    let mut before = first.at;
+    for step in steps {
+        let since = step.at.millis_since(before);
+        let gap = if since < 1_000 { String::new() } else { format!("+{}", span(since)) };
+        if day(step.at) != day(before) {
+            text.push_str(&format!("  {}\n", day(step.at)));
+        }
+        text.push_str(&format!(
+            "  {}  {gap:<10}  {:<8}  {}\n",
+            clock(step.at),
+            plain(&step.source),
+            plain(&step.sentence)
+        ));
+        before = step.at;
+    }
+    text
+}
+
+fn attempts(attempts: &[Attempt], view: View) -> String {
+    if attempts.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nAttempts\n".to_owned();
+    for attempt in attempts {
+        let word = Style::of_state(&attempt.state).paint(&plain(&attempt.state), view.colour);
+        text.push_str(&format!(
+            "  {}  {} on {}, RayJob {}\n",
+            attempt.number,
+            word,
+            plain(&attempt.cluster),
+            plain(&attempt.object)
+        ));
+        text.push_str(&format!("     chosen because {}\n", or_dash(&attempt.chosen_because)));
+        text.push_str(&format!("     {}\n", attempt_times(attempt)));
+        if !attempt.ended_because.is_empty() {
+            text.push_str(&format!("     ended because {}\n", plain(&attempt.ended_because)));
+        }
+    }
+    text
+}
+
+fn attempt_times(attempt: &Attempt) -> String {
+    let step = |label: &str, at| {
+        format!(
+            ", {label} after {}",
+            span(squadron_core::time::Timestamp::millis_since(at, attempt.assigned_at))
+        )
+    };
+    let running = attempt.running_at.map(|at| step("running", at)).unwrap_or_default();
+    let ended = attempt.ended_at.map(|at| step("ended", at)).unwrap_or_default();
+    format!("assigned {}{running}{ended}", absolute(attempt.assigned_at))
+}
+
+fn pods(pods: &[Pod], view: View) -> String {
+    if pods.is_empty() {
+        return String::new();
+    }
+    let columns = [left("ROLE"), left("POD"), left("NODE"), left("PHASE"), right("EXIT"), left("REASON")];
+    let rows: Vec<Vec<Cell>> = pods.iter().map(pod_cells).collect();
+    section("Pods", &table(&columns, &rows, view.colour))
+}
+
+fn pod_cells(pod: &Pod) -> Vec<Cell> {
+    let gone = if pod.gone { " (gone)" } else { "" };
+    vec![
+        or_dash(&pod.role).into(),
+        pod.name.as_str().into(),
+        or_dash(&pod.node).into(),
+        Cell::styled(&format!("{}{gone}", pod.phase), Style::of_state(&pod.phase)),
+        pod.exit_code.map_or_else(|| "-".into(), |code| code.to_string()).into(),
+        pod.reason.as_str().into(),
+    ]
+}
+
+fn hit_by(detail: &JobDetail, incidents: &[Incident], view: View) -> String {
+    if detail.incidents.is_empty() {
+        return String::new();
+    }
+    let line = |id: &squadron_core::id::IncidentId| match incidents.iter().find(|incident| incident.id == *id)
+    {
+        None => format!("  {id}\n"),
+        Some(incident) => {
+            let state = Style::of_state(&incident.state).paint(&plain(&incident.state), view.colour);
+            format!("  {state}  {}  [{}]\n        {id}\n", plain(&incident.title), plain(&incident.verdict))
+        }
+    };
+    format!("\nIncidents\n{}", detail.incidents.iter().map(line).collect::<String>())
+}
+
+fn commands(detail: &JobDetail) -> String {
+    let name = plain(&detail.job.name);
+    let mut lines = Vec::new();
+    if detail.job.attempt > 0 {
+        let follow = if detail.job.state.is_terminal() { "" } else { " -f" };
+        lines.push(format!("squadron logs{follow} {name}"));
+    }
+    lines.extend(detail.incidents.first().map(|id| format!("squadron incidents show {id}")));
+    if !detail.job.state.is_terminal() {
+        lines.push(format!("squadron cancel {name}"));
+    }
+    section("Try", &lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use squadron_core::job::JobState;
+
+    use super::*;
+    use crate::render::job::tests::{NOW, VIEW, job};
+
+    fn detail(job: Job) -> JobDetail {
+        let step = |ago: i64, source: &str, sentence: &str| TimelineEntry {
+            at: NOW.plus_millis(-ago),
+            source: source.into(),
+            sentence: sentence.into(),
+        };
+        JobDetail {
+            job,
+            manifest: String::new(),
+            attempts: vec![Attempt {
+                number: 1,
+                cluster: "east".into(),
+                state: "running".into(),
+                object: "train-17-000000a1-1".into(),
+                chosen_because: "east has 6.5 CPU free, the most of 2 clusters".into(),
+                ended_because: String::new(),
+                assigned_at: NOW.plus_millis(-598_000),
+                running_at: Some(NOW.plus_millis(-245_000)),
+                ended_at: None,
+            }],
+            timeline: vec![
+                step(600_000, "job", "submitted by ada"),
+                step(598_000, "job", "assigned to east"),
+                step(245_000, "ray", "the driver runs"),
+            ],
+            pods: vec![Pod {
+                name: "train-17-head".into(),
+                role: "head".into(),
+                node: "east-1".into(),
+                phase: "Running".into(),
+                reason: String::new(),
+                exit_code: None,
+                gone: false,
+            }],
+            why: None,
+            incidents: vec![],
+            cost: Some("0.12 EUR".into()),
+        }
+    }
+
+    #[test]
+    fn running_job_reads_from_state_to_next_command() {
+        insta::assert_snapshot!(describe(&detail(job("train-17", JobState::Running)), &[], VIEW), @"");
+    }
+
+    #[test]
+    fn silence_of_the_cluster_is_said_at_the_top() {
+        let stale =
+            Job { stale_since: Some(NOW.plus_millis(-360_000)), ..job("train-17", JobState::Running) };
+        let text = describe(&detail(stale), &[], VIEW);
+        assert_eq!(
+            text.lines().nth(2),
+            Some(
+                "  east is silent since 2026-11-30T00:57:20Z (6 m 00 s); what is said here is as old as that."
+            )
+        );
+    }
+}

@@ -1,0 +1,25 @@
+//! Queues in lists.
+
+use squadron_api::queue::Queue;
+
+use super::{
+    View,
+    list::Row,
+    table::{Cell, Column, left, right},
+};
+
+const COLUMNS: &[Column] = &[left("NAME"), right("QUEUED"), right("RUNNING")];
+
+impl Row for Queue {
+    fn columns(_wide: bool) -> &'static [Column] {
+        COLUMNS
+    }
+
+    fn cells(&self, _wide: bool, _view: View) -> Vec<Cell> {
+        vec![self.name.as_str().into(), self.queued.to_string().into(), self.running.to_string().into()]
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+}

@@ -1,0 +1,253 @@
+//! `cluster`: invite, look at, accept and revoke clusters.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use squadron_api::cluster::{AddClusterReply, Cluster};
+use squadron_core::name::ClusterName;
+
+use crate::{
+    app::{App, now},
+    client::Client,
+    confirm::confirm,
+    exit::Exit,
+    failure::Failure,
+    follow::Outage,
+    render::{
+        cluster::{identity, show},
+        list::{ItemFormat, ListFormat, item, list},
+        plain,
+        time::absolute,
+    },
+};
+
+const HELP: &str = "\
+Examples:
+  squadron cluster                       # the same as cluster list
+  squadron cluster add east              # prints the Helm command for the agent
+  squadron cluster accept east           # shows who the cluster says it is, asks, accepts
+  squadron cluster show east";
+
+const ADD_HELP: &str = "\
+Examples:
+  squadron cluster add east
+  squadron cluster add east -o json > invitation.json
+
+The Helm command goes to stdout. It holds a one-time code: whoever has it can offer a cluster under this name until the
+code expires, but nothing is accepted without `squadron cluster accept`.";
+
+const ACCEPT_HELP: &str = "\
+Examples:
+  squadron cluster accept east
+  squadron cluster accept east --wait              # waits until the agent has introduced itself
+  squadron cluster accept east --yes --wait --timeout 300
+
+Compare the identity with the cluster before saying yes:
+  kubectl get namespace kube-system -o jsonpath={.metadata.uid}
+  kubectl get --raw /openid/v1/jwks";
+
+const LIST_HELP: &str = "\
+Examples:
+  squadron cluster list
+  squadron cluster list -o wide";
+
+const SHOW_HELP: &str = "\
+Examples:
+  squadron cluster show east
+  squadron cluster show east -o json | jq .silent_since";
+
+const REVOKE_HELP: &str = "\
+Examples:
+  squadron cluster revoke east
+
+The agent of a revoked cluster is refused from then on. Jobs that run there are not stopped.";
+
+/// Clusters: add, list, show, accept, revoke
+#[derive(Debug, Args)]
+#[command(visible_alias = "clusters", after_help = HELP, args_conflicts_with_subcommands = true)]
+pub struct ClusterArgs {
+    #[command(subcommand)]
+    verb: Option<ClusterVerb>,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum ClusterVerb {
+    /// Invite a cluster and print the Helm command for its agent
+    #[command(after_help = ADD_HELP)]
+    Add {
+        /// Name for the cluster: lower-case letters, digits and '-'
+        name: ClusterName,
+        /// Format
+        #[arg(short, long, value_enum, default_value_t)]
+        output: ItemFormat,
+    },
+    /// List clusters with the age of their last word
+    #[command(visible_alias = "ls", after_help = LIST_HELP)]
+    List(ListArgs),
+    /// Show one cluster: state, capacity, identity, agent
+    #[command(after_help = SHOW_HELP)]
+    Show {
+        /// Name or id
+        name: String,
+        /// Format
+        #[arg(short, long, value_enum, default_value_t)]
+        output: ItemFormat,
+    },
+    /// Accept a cluster whose agent has introduced itself
+    #[command(after_help = ACCEPT_HELP)]
+    Accept(AcceptArgs),
+    /// Refuse a cluster's agent from now on
+    #[command(after_help = REVOKE_HELP)]
+    Revoke {
+        /// Name or id
+        name: String,
+        /// Do not ask
+        #[arg(short, long)]
+        yes: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// Format
+    #[arg(short, long, value_enum, default_value_t)]
+    output: ListFormat,
+}
+
+#[derive(Debug, Args)]
+struct AcceptArgs {
+    /// Name or id
+    name: String,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+    /// Wait until the agent has introduced itself, and after accepting until it is heard
+    #[arg(long)]
+    wait: bool,
+    /// With --wait, give up after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    timeout: u64,
+}
+
+pub async fn run(args: ClusterArgs, app: &App) -> Result<Exit, Failure> {
+    match args.verb.unwrap_or(ClusterVerb::List(args.list)) {
+        ClusterVerb::Add { name, output } => add(&name, output, app).await,
+        ClusterVerb::List(args) => run_list(&args, app).await,
+        ClusterVerb::Show { name, output } => {
+            let cluster = app.client()?.cluster(&name).await?;
+            app.out.data(&item(&cluster, output, || show(&cluster, app.view(now()))))?;
+            Ok(Exit::Ok)
+        }
+        ClusterVerb::Accept(args) => accept(&args, app).await,
+        ClusterVerb::Revoke { name, yes } => {
+            let client = app.client()?;
+            let cluster = client.cluster(&name).await?;
+            confirm(&format!("revoke {} ({})?", plain(&cluster.name), plain(&cluster.state)), yes)?;
+            said(app, &client.revoke_cluster(&name).await?);
+            Ok(Exit::Ok)
+        }
+    }
+}
+
+async fn add(name: &ClusterName, output: ItemFormat, app: &App) -> Result<Exit, Failure> {
+    let reply = app.client()?.add_cluster(name.as_str()).await?;
+    if output == ItemFormat::Text {
+        app.out.note(&format!("cluster {name} is invited. Run this where kubectl reaches that cluster:"));
+    }
+    app.out.data(&item(&reply, output, || format!("{}\n", reply.helm_command.trim_end())))?;
+    if output == ItemFormat::Text {
+        app.out.note(&then(&reply, name, app.program));
+    }
+    Ok(Exit::Ok)
+}
+
+fn then(reply: &AddClusterReply, name: &ClusterName, program: &str) -> String {
+    let expires = absolute(reply.code_expires_at);
+    format!("The code in it works once and until {expires}. Then: {program} cluster accept {name} --wait")
+}
+
+async fn run_list(args: &ListArgs, app: &App) -> Result<Exit, Failure> {
+    let page = app.client()?.clusters().await?;
+    app.out.data(&list(&page, args.output, app.view(page.as_of)))?;
+    if page.items.is_empty() {
+        app.out.note(&format!("no clusters yet; invite one with {} cluster add NAME", app.program));
+    }
+    for cluster in &page.items {
+        if let Some(since) = cluster.silent_since {
+            app.out.note(&format!(
+                "{} is silent since {}: {}",
+                cluster.name,
+                absolute(since),
+                plain(&cluster.sentence)
+            ));
+        }
+        if !cluster.alarm.is_empty() {
+            app.out.note(&format!("alarm: {}: {}", cluster.name, plain(&cluster.alarm)));
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+async fn accept(args: &AcceptArgs, app: &App) -> Result<Exit, Failure> {
+    let client = app.client()?;
+    let limit = Duration::from_secs(args.timeout);
+    let mut cluster = client.cluster(&args.name).await?;
+    if args.wait && cluster.state == "invited" {
+        app.out.note(&format!("waiting for the agent of {} to introduce itself", plain(&cluster.name)));
+        cluster = until(&client, app, &args.name, limit, |cluster| cluster.state != "invited").await?;
+    }
+    if cluster.state == "pending" {
+        if let Some(offered) = &cluster.identity {
+            app.out.note(&format!("{} says it is\n{}", plain(&cluster.name), identity(offered).trim_end()));
+        }
+        confirm(&format!("accept {}?", plain(&cluster.name)), args.yes)?;
+    }
+    let mut cluster = client.accept_cluster(&args.name).await?;
+    if args.wait && cluster.last_heard_at.is_none_or(|_| cluster.state != "active") {
+        cluster = until(&client, app, &args.name, limit, |cluster| {
+            cluster.state == "active" && cluster.last_heard_at.is_some() && cluster.nodes > 0
+        })
+        .await?;
+    }
+    said(app, &cluster);
+    Ok(Exit::Ok)
+}
+
+fn said(app: &App, cluster: &Cluster) {
+    app.out.note(&format!(
+        "cluster {} is {}: {}",
+        plain(&cluster.name),
+        plain(&cluster.state),
+        plain(&cluster.sentence)
+    ));
+}
+
+/// Asks every second until `is_there`; fails with exit code 6 and the last sentence after `limit`.
+async fn until(
+    client: &Client,
+    app: &App,
+    name: &str,
+    limit: Duration,
+    is_there: impl Fn(&Cluster) -> bool,
+) -> Result<Cluster, Failure> {
+    let deadline = tokio::time::Instant::now() + limit;
+    let (mut outage, mut last) = (Outage::none(app.out), "nothing was heard".to_owned());
+    while tokio::time::Instant::now() < deadline {
+        match client.cluster(name).await {
+            Ok(cluster) if is_there(&cluster) => return Ok(cluster),
+            Ok(cluster) => {
+                outage.over();
+                last = format!("it is {}: {}", cluster.state, plain(&cluster.sentence));
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            Err(error) => outage.bear(error, "still waiting").await?,
+        }
+    }
+    Err(Failure::new(
+        Exit::Unavailable,
+        format!("cluster {name} did not get there within {} s; {last}", limit.as_secs()),
+    )
+    .next("look at the agent: kubectl -n squadron logs deploy/squadron-agent"))
+}

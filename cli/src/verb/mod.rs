@@ -1,0 +1,69 @@
+//! Verbs: one file for each thing a person can ask for.
+
+mod cancel;
+mod cluster;
+mod completion;
+mod context;
+mod describe;
+mod doctor;
+mod incidents;
+mod list;
+mod login;
+mod logs;
+mod period;
+mod prices;
+mod queue;
+mod submit;
+mod usage;
+mod version;
+mod wait;
+mod why;
+
+use clap::Subcommand;
+
+use crate::{app::App, exit::Exit, failure::Failure};
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    Submit(submit::SubmitArgs),
+    List(list::ListArgs),
+    Describe(describe::DescribeArgs),
+    Why(why::WhyArgs),
+    Logs(logs::LogsArgs),
+    Wait(wait::WaitArgs),
+    Cancel(cancel::CancelArgs),
+    Cluster(cluster::ClusterArgs),
+    Queue(queue::QueueArgs),
+    Incidents(incidents::IncidentsArgs),
+    Usage(usage::UsageArgs),
+    Prices(prices::PricesArgs),
+    Login(login::LoginArgs),
+    Context(context::ContextArgs),
+    Doctor(doctor::DoctorArgs),
+    Completion(completion::CompletionArgs),
+    Version(version::VersionArgs),
+}
+
+/// Does it.
+pub async fn run(verb: Verb, app: &App) -> Result<Exit, Failure> {
+    match verb {
+        Verb::Submit(args) => submit::run(args, app).await,
+        Verb::List(args) => list::run(args, app).await,
+        Verb::Describe(args) => describe::run(args, app).await,
+        Verb::Why(args) => why::run(args, app).await,
+        Verb::Logs(args) => logs::run(args, app).await,
+        Verb::Wait(args) => wait::run(args, app).await,
+        Verb::Cancel(args) => cancel::run(args, app).await,
+        Verb::Cluster(args) => cluster::run(args, app).await,
+        Verb::Queue(args) => queue::run(args, app).await,
+        Verb::Incidents(args) => incidents::run(args, app).await,
+        Verb::Usage(args) => usage::run(args, app).await,
+        Verb::Prices(args) => prices::run(args, app).await,
+        Verb::Login(args) => login::run(args, app).await,
+        Verb::Context(args) => context::run(args, app),
+        Verb::Doctor(args) => doctor::run(args, app).await,
+        Verb::Completion(args) => completion::run(args, app),
+        Verb::Version(args) => version::run(args, app).await,
+    }
+}

@@ -1,0 +1,185 @@
+//! `submit`: hands a RayJob to the fleet, once.
+
+use clap::{Args, ValueEnum};
+use futures::TryFutureExt;
+use squadron_api::job::{Job, SubmitReply, SubmitRequest};
+use squadron_core::{
+    name::{ClusterName, QueueName},
+    resources::Resources,
+};
+
+use crate::{
+    app::App,
+    client::Client,
+    exit::Exit,
+    failure::Failure,
+    follow::{log, until_left, wait},
+    manifest::Manifest,
+    render::{
+        amount::resources,
+        list::{ItemFormat, item},
+        ordinal, plain,
+    },
+};
+
+const HELP: &str = "\
+Examples:
+  squadron submit train.yaml -q research              # prints id, place in the queue, console page
+  squadron submit train.yaml -q research --logs       # stays and shows the driver's output
+  squadron submit train.yaml -q research --wait       # exits 0, 10 (failed) or 11 (cancelled)
+  squadron submit train.yaml --dry-run=client         # checks the manifest, sends nothing
+  squadron submit train.yaml --dry-run -o json        # the server checks everything, changes nothing
+  helm template … | squadron submit - -q research --cluster east
+
+The manifest is a plain RayJob (ray.io/v1); it is sent unchanged. Without -q the label squadron.dev/queue of the manifest
+counts, then the queue \"default\". A lost answer never makes two jobs: every submission carries an idempotency key.";
+
+/// Submit a RayJob manifest
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub struct SubmitArgs {
+    /// File with one RayJob in YAML or JSON, or - for stdin
+    #[arg(value_name = "FILE|-")]
+    file: String,
+    /// Queue that the job waits in and is paid by
+    #[arg(short, long, env = "SQUADRON_QUEUE")]
+    queue: Option<QueueName>,
+    /// Pin the job to one cluster
+    #[arg(long)]
+    cluster: Option<ClusterName>,
+    /// Stay until the job ends; the exit code says how it ended
+    #[arg(long)]
+    wait: bool,
+    /// Stay and write the driver's output to stdout; implies --wait
+    #[arg(long)]
+    logs: bool,
+    /// Check everything and change nothing; `client` does not even ask the server
+    #[arg(long, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "server",
+          conflicts_with_all = ["wait", "logs"])]
+    dry_run: Option<DryRun>,
+    /// Key that makes a repeat of this very submission harmless [default: a new one]
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    /// Format of the answer
+    #[arg(short, long, value_enum, default_value_t)]
+    output: ItemFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum DryRun {
+    Client,
+    Server,
+}
+
+pub async fn run(args: SubmitArgs, app: &App) -> Result<Exit, Failure> {
+    let manifest = Manifest::read(&args.file)?;
+    let queue = queue(&args, &manifest)?;
+    if args.dry_run == Some(DryRun::Client) {
+        app.out.data(&checked(&manifest, &queue))?;
+        return Ok(Exit::Ok);
+    }
+    let client = app.client()?;
+    let reply = client.submit(&request(&args, &manifest, &queue), &key(&args)).await?;
+    for warning in &reply.warnings {
+        app.out.note(&format!("warning: {}", plain(warning)));
+    }
+    report(&args, app, &manifest, &queue, &reply)?;
+    match reply.job {
+        Some(job) if args.wait || args.logs => stay(&args, app, &client, &job).await,
+        _ => Ok(Exit::Ok),
+    }
+}
+
+fn queue(args: &SubmitArgs, manifest: &Manifest) -> Result<String, Failure> {
+    if let Some(queue) = &args.queue {
+        return Ok(queue.to_string());
+    }
+    let named = manifest.queue().unwrap_or_else(|| "default".into());
+    QueueName::new(named).map(String::from).map_err(|error| {
+        Failure::usage(format!("the label squadron.dev/queue names no queue: {error}"))
+            .next("name the queue with -q")
+    })
+}
+
+fn key(args: &SubmitArgs) -> String {
+    args.idempotency_key.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string())
+}
+
+fn request(args: &SubmitArgs, manifest: &Manifest, queue: &str) -> SubmitRequest {
+    SubmitRequest {
+        manifest: manifest.text.clone(),
+        queue: queue.to_owned(),
+        cluster: args.cluster.as_ref().map(ToString::to_string),
+        dry_run: args.dry_run == Some(DryRun::Server),
+    }
+}
+
+/// The answer goes to stdout, or to stderr where stdout is for the driver's output.
+fn report(
+    args: &SubmitArgs,
+    app: &App,
+    manifest: &Manifest,
+    queue: &str,
+    reply: &SubmitReply,
+) -> Result<(), Failure> {
+    let text = || match &reply.job {
+        Some(job) => accepted(job, reply, app.program),
+        None => format!("{}the server would accept it\n", checked(manifest, queue)),
+    };
+    let text = item(reply, args.output, text);
+    if args.logs {
+        app.out.note(text.trim_end());
+        return Ok(());
+    }
+    app.out.data(&text)
+}
+
+fn accepted(job: &Job, reply: &SubmitReply, program: &str) -> String {
+    let (name, id) = (plain(&job.name), job.id);
+    let place = reply.position.map(|n| format!(", {} in line", ordinal(n))).unwrap_or_default();
+    let mut text = format!("submitted {name} as {id}\n  queue    {}{place}\n", plain(&job.queue));
+    if !reply.link.is_empty() {
+        text.push_str(&format!("  console  {}\n", plain(&reply.link)));
+    }
+    format!("{text}  follow   {program} logs -f {name}\n")
+}
+
+/// What a dry run found in the manifest.
+fn checked(manifest: &Manifest, queue: &str) -> String {
+    let parsed = &manifest.parsed;
+    let namespace = parsed.namespace.as_deref().unwrap_or("default");
+    let mut text = format!("RayJob {namespace}/{} is valid, for queue {queue}\n", plain(&parsed.name));
+    let mut total = Resources::default();
+    for member in &parsed.gang {
+        total = total + member.requests * i64::from(member.count);
+        let line = format!("{:<12} {} x {}", plain(&member.role), member.count, resources(member.requests));
+        text.push_str(&format!("  {line}\n"));
+    }
+    format!("{text}  {:<12} {}\n", "together", resources(total))
+}
+
+async fn stay(args: &SubmitArgs, app: &App, client: &Client, job: &Job) -> Result<Exit, Failure> {
+    let ended = wait::until(client, app.out, job, None, |job| job.state.is_terminal());
+    let ended = match until_left(app, &job.name, async {
+        if args.logs { with_output(app, client, job, ended).await } else { ended.await }
+    })
+    .await?
+    {
+        Some(job) => job,
+        None => return Ok(Exit::Interrupted),
+    };
+    app.out.note(&wait::farewell(&ended, app.program));
+    Ok(wait::outcome(&ended))
+}
+
+/// Output and state side by side; both end when the job has ended.
+async fn with_output(
+    app: &App,
+    client: &Client,
+    job: &Job,
+    ended: impl Future<Output = Result<Job, Failure>>,
+) -> Result<Job, Failure> {
+    let wish = log::Wish { follow: true, ..log::Wish::default() };
+    let output = log::Follower::new(client, app.out, job, wish).beside_a_wait().run(job);
+    futures::future::try_join(ended, output.map_ok(|_| ())).await.map(|(job, ())| job)
+}
