@@ -2,11 +2,11 @@ import { expect, test } from "vitest";
 import { bytes, cpu, grouped, hours, percent, plural, resources, skew } from "./amount";
 
 test("memory is binary with at most one decimal", () => {
-  expect([0, 1023, 1024, 1536 * 1024 ** 2, 100 * 1024 ** 3].map(bytes)).toEqual(["0 B", "1023 B", "1 KiB", "1.5 GiB", "100 GiB"]);
+  expect([0, 1023, 1024, 1536 * 1024 ** 2, 1_717_986_917, 100 * 1024 ** 3].map(bytes)).toEqual(["0 B", "1023 B", "1 KiB", "1.5 GiB", "1.5 GiB", "100 GiB"]);
 });
 
 test("cores come from thousandths without trailing zeros", () => {
-  expect([2_000, 2_500, 250, 10_000].map(cpu)).toEqual(["2", "2.5", "0.25", "10"]);
+  expect([2_000, 2_500, 250, 125, 10_000].map(cpu)).toEqual(["2", "2.5", "0.25", "0.125", "10"]);
 });
 
 test("resources leave out what nobody asked for", () => {

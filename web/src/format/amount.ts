@@ -1,11 +1,11 @@
 import type { Resources } from "../api/types";
 
-/** `2.5 CPU`, from thousandths of a core. */
+/** `2.5`, from thousandths of a core, exactly. */
 export function cpu(milli: number): string {
-  return trim(milli / 1_000, milli % 1_000 === 0 ? 0 : 2);
+  return trim(milli / 1_000, 3);
 }
 
-/** `1.5 GiB`: binary units, at most one decimal. */
+/** `1.5 GiB`: binary units, at most one decimal, rounded down so that nothing is promised that is not there. */
 export function bytes(count: number): string {
   if (count < 1024) return `${count} B`;
   const units = ["KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -15,7 +15,7 @@ export function bytes(count: number): string {
     value /= 1024;
     unit += 1;
   }
-  return `${trim(value, value < 100 ? 1 : 0)} ${units[unit]}`;
+  return `${trim(Math.floor(value * 10) / 10, 1)} ${units[unit]}`;
 }
 
 /** `4 CPU, 6 GiB, 1 GPU`; dimensions of nothing are left out. */

@@ -12,7 +12,7 @@ export function Cost({ detail }: { detail: JobDetail }) {
   if (!detail.cost) {
     return (
       <Empty icon="usage" title="No cost yet">
-        <p>The job has held nothing yet, or no price sheet is in force. <code>squadron price-sheet apply prices.yaml</code> puts one in force; past usage is priced as well.</p>
+        <p>The job has held nothing yet, or no price sheet is in force. <code>squadron prices apply -f prices.yaml</code> puts one in force; past usage is priced as well.</p>
       </Empty>
     );
   }
