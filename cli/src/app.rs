@@ -1,9 +1,6 @@
 //! App: what every verb is handed: the streams, the clock, and a way to the control plane.
 
-use std::{
-    path::PathBuf,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::path::PathBuf;
 
 use squadron_core::time::Timestamp;
 
@@ -70,10 +67,4 @@ impl App {
     pub fn view(&self, now: Timestamp) -> View {
         View { now, colour: self.out.colour }
     }
-}
-
-/// This machine's clock.
-pub fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }

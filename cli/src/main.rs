@@ -6,6 +6,7 @@
 mod app;
 mod args;
 mod client;
+mod clock;
 mod config;
 mod confirm;
 mod exit;

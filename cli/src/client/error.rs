@@ -113,7 +113,8 @@ impl From<ClientError> for Failure {
         }
         let exit = match error {
             ClientError::Untrusted { .. } => Exit::Denied,
-            ClientError::Foreign { status, .. } => Exit::of_status(status),
+            ClientError::Foreign { status: 408 | 429 | 502..=504, .. } => Exit::Unavailable,
+            ClientError::Foreign { .. } => Exit::General,
             ClientError::Unreadable { .. } | ClientError::TooLarge { .. } | ClientError::Setup { .. } => {
                 Exit::General
             }

@@ -7,12 +7,12 @@ use squadron_core::job::JobState;
 
 use super::Outage;
 use crate::{
-    app::now,
     client::Client,
+    clock::now,
     exit::Exit,
     failure::Failure,
     out::Out,
-    render::{plain, time},
+    render::{job::state_sentence, plain, time},
 };
 
 const FIRST_POLL: Duration = Duration::from_millis(300);
@@ -67,7 +67,7 @@ async fn poll(client: &Client, out: Out, job: &Job, is_done: impl Fn(&Job) -> bo
 /// State, sentence, and since when the word is old.
 fn progress(job: &Job) -> String {
     let stale = job.stale_since.map(|since| format!(" (cluster silent since {})", time::absolute(since)));
-    format!("{:<9}  {}{}", job.state.word(), plain(&job.sentence), stale.unwrap_or_default())
+    format!("{}{}", state_sentence(job), stale.unwrap_or_default())
 }
 
 /// How `wait` and `submit --wait` end for a job that ended.

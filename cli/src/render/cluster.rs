@@ -9,7 +9,7 @@ use super::{
     or_dash, plain,
     style::Style,
     table::{Cell, Column, left, right},
-    time::{absolute, age},
+    time::{absolute, absolute_or_nothing, age},
 };
 
 const TABLE: &[Column] = &[
@@ -50,6 +50,29 @@ impl Row for Cluster {
 
     fn cells(&self, wide: bool, view: View) -> Vec<Cell> {
         if wide { wide_cells(self) } else { table_cells(self, view) }
+    }
+
+    fn record(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("id", self.id.to_string()),
+            ("name", self.name.clone()),
+            ("state", self.state.clone()),
+            ("last_heard_at", absolute_or_nothing(self.last_heard_at)),
+            ("silent_since", absolute_or_nothing(self.silent_since)),
+            ("nodes", self.nodes.to_string()),
+            ("cpu_cores", cores(self.allocatable.cpu_milli)),
+            ("free_cpu_cores", cores(self.free.cpu_milli)),
+            ("memory_bytes", self.allocatable.memory_bytes.to_string()),
+            ("free_memory_bytes", self.free.memory_bytes.to_string()),
+            ("gpus", self.allocatable.gpus.to_string()),
+            ("free_gpus", self.free.gpus.to_string()),
+            ("agent_version", self.agent_version.clone()),
+            ("kubernetes_version", self.kubernetes_version.clone()),
+            ("clock_skew_ms", self.clock_skew_ms.map(|ms| ms.to_string()).unwrap_or_default()),
+            ("spool_bytes", self.spool_bytes.to_string()),
+            ("alarm", self.alarm.clone()),
+            ("sentence", self.sentence.clone()),
+        ]
     }
 
     fn name(&self) -> String {
@@ -111,7 +134,7 @@ pub fn show(cluster: &Cluster, view: View) -> String {
     }
     text.push('\n');
     for (label, value) in facts(cluster, view) {
-        text.push_str(&format!("  {label:<12}{value}\n"));
+        text.push_str(&format!("  {label:<14}{value}\n"));
     }
     if let Some(offered) = &cluster.identity {
         text.push_str(&format!("\nIdentity\n{}", identity(offered)));
@@ -188,6 +211,26 @@ pub mod tests {
 
     #[test]
     fn silent_cluster_says_since_when() {
-        insta::assert_snapshot!(show(&silent(), VIEW), @"");
+        insta::assert_snapshot!(show(&silent(), VIEW), @"
+        east  silent
+          No word for 6 m; its jobs may still run.
+
+          id            0193a5a0-0000-7000-8000-0000000000c1
+          silent since  2026-11-30T00:57:20Z (6 m ago)
+          heard         2026-11-30T00:57:20Z (6 m ago)
+          nodes         2
+          allocatable   8 CPU, 16 GiB
+          free          6.5 CPU, 12 GiB
+          agent         0.1.0
+          kubernetes    v1.34.4
+          spool         4 KiB
+          clock skew    12 ms
+
+        Identity
+          issuer           https://kubernetes.default.svc
+          subject          system:serviceaccount:squadron:squadron-agent
+          kube-system uid  8d4e
+          key ids          kid-1
+        ");
     }
 }

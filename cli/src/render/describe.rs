@@ -8,6 +8,7 @@ use squadron_api::{
 use super::{
     View,
     amount::resources,
+    job::state_sentence,
     or_dash, plain,
     style::Style,
     table::{Cell, left, right, table},
@@ -32,9 +33,10 @@ pub fn describe(detail: &JobDetail, incidents: &[Incident], view: View) -> Strin
 }
 
 fn header(job: &Job, view: View) -> String {
+    let sentence = state_sentence(job);
+    let rest = sentence.strip_prefix(job.state.word()).unwrap_or_default();
     let word = Style::of_state(job.state.word()).paint(job.state.word(), view.colour);
-    let place = job.cluster.as_deref().map(|cluster| format!(" on {}", plain(cluster))).unwrap_or_default();
-    let mut text = format!("{}  {word}{place}\n  {}\n", plain(&job.name), or_dash(&job.sentence));
+    let mut text = format!("{}  {word}{rest}\n", plain(&job.name));
     if let Some(since) = job.stale_since {
         let cluster = or_dash(job.cluster.as_deref().unwrap_or_default());
         let line = format!(
@@ -53,6 +55,7 @@ fn facts(detail: &JobDetail, view: View) -> String {
     let mut facts = vec![
         ("id", job.id.to_string()),
         ("queue", plain(&job.queue)),
+        ("cluster", or_dash(job.cluster.as_deref().unwrap_or_default())),
         ("owner", plain(&job.owner)),
         ("namespace", plain(&job.namespace)),
         ("requests", resources(job.requests)),
@@ -111,10 +114,10 @@ fn attempts(attempts: &[Attempt], view: View) -> String {
             plain(&attempt.cluster),
             plain(&attempt.object)
         ));
-        text.push_str(&format!("     chosen because {}\n", or_dash(&attempt.chosen_because)));
+        text.push_str(&format!("     chosen: {}\n", or_dash(&attempt.chosen_because)));
         text.push_str(&format!("     {}\n", attempt_times(attempt)));
         if !attempt.ended_because.is_empty() {
-            text.push_str(&format!("     ended because {}\n", plain(&attempt.ended_because)));
+            text.push_str(&format!("     ended: {}\n", plain(&attempt.ended_because)));
         }
     }
     text
@@ -203,7 +206,8 @@ mod tests {
                 cluster: "east".into(),
                 state: "running".into(),
                 object: "train-17-000000a1-1".into(),
-                chosen_because: "east has 6.5 CPU free, the most of 2 clusters".into(),
+                chosen_because:
+                    "east has room: the job asks for 2.5 cores, free are 6.5; no other cluster has".into(),
                 ended_because: String::new(),
                 assigned_at: NOW.plus_millis(-598_000),
                 running_at: Some(NOW.plus_millis(-245_000)),
@@ -231,7 +235,38 @@ mod tests {
 
     #[test]
     fn running_job_reads_from_state_to_next_command() {
-        insta::assert_snapshot!(describe(&detail(job("train-17", JobState::Running)), &[], VIEW), @"");
+        insta::assert_snapshot!(describe(&detail(job("train-17", JobState::Running)), &[], VIEW), @"
+        train-17  running: Ray runs the driver.
+
+          id           0193a5a0-0000-7000-8000-0000000000a1
+          queue        research
+      cluster      east
+          owner        ada
+          namespace    default
+          requests     2.5 CPU, 5 GiB, 8 GPU
+          submitted    2026-11-30T00:53:20Z (10 m ago)
+          started      2026-11-30T00:59:15Z (4 m 05 s ago)
+          runtime      4 m 05 s
+          cost so far  0.12 EUR
+
+        Timeline (2026-11-30, UTC)
+          00:53:20              job       submitted by ada
+          00:53:22  +2 s        job       assigned to east
+          00:59:15  +5 m 53 s   ray       the driver runs
+
+        Attempts
+          1  running on east, RayJob train-17-000000a1-1
+             chosen: east has room: the job asks for 2.5 cores, free are 6.5; no other cluster has
+             assigned 2026-11-30T00:53:22Z, running after 5 m 53 s
+
+        Pods
+          ROLE   POD             NODE     PHASE     EXIT   REASON
+          head   train-17-head   east-1   Running      -
+
+        Try
+          squadron logs -f train-17
+          squadron cancel train-17
+        ");
     }
 
     #[test]
@@ -240,10 +275,8 @@ mod tests {
             Job { stale_since: Some(NOW.plus_millis(-360_000)), ..job("train-17", JobState::Running) };
         let text = describe(&detail(stale), &[], VIEW);
         assert_eq!(
-            text.lines().nth(2),
-            Some(
-                "  east is silent since 2026-11-30T00:57:20Z (6 m 00 s); what is said here is as old as that."
-            )
+            text.lines().nth(1),
+            Some("  east is silent since 2026-11-30T00:57:20Z (6 m); what is said here is as old as that.")
         );
     }
 }

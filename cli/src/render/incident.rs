@@ -56,6 +56,24 @@ impl Row for Incident {
         cells
     }
 
+    fn record(&self) -> Vec<(&'static str, String)> {
+        let jobs: Vec<&str> = self.jobs.iter().map(|job| job.name.as_str()).collect();
+        vec![
+            ("id", self.id.to_string()),
+            ("state", self.state.clone()),
+            ("severity", self.severity.clone()),
+            ("verdict", self.verdict.clone()),
+            ("cluster", self.cluster.clone()),
+            ("node", self.node.clone()),
+            ("jobs", jobs.join(" ")),
+            ("evidence", self.evidence.len().to_string()),
+            ("first_seen_at", absolute(self.first_seen_at)),
+            ("last_seen_at", absolute(self.last_seen_at)),
+            ("title", self.title.clone()),
+            ("next_step", self.next_step.clone()),
+        ]
+    }
+
     fn name(&self) -> String {
         self.id.to_string()
     }
@@ -167,6 +185,26 @@ mod tests {
 
     #[test]
     fn incident_reads_from_cause_to_next_step() {
-        insta::assert_snapshot!(show(&oom(), VIEW), @"");
+        insta::assert_snapshot!(show(&oom(), VIEW), @"
+        A worker of train-17 was killed for memory  open, critical
+          The kernel line and the container's end name the same pod within 2 s.
+
+          id          0193a5a0-0000-7000-8000-0000000000e1
+          verdict     OOM_KILLED
+          cluster     east
+          node        east-1
+          first seen  2026-11-30T01:02:50Z (30 s ago)
+          last seen   2026-11-30T01:02:52Z (28 s ago)
+
+        Hit jobs
+          train-17  its pod was killed
+
+        Evidence (2026-11-30, UTC)
+          01:02:50  The kernel killed python in the pod.  [fact 1/42]
+                    Memory cgroup out of memory: Killed process 4242 (python)�
+
+        Next
+          Raise the worker's memory limit above 2 GiB.
+        ");
     }
 }

@@ -6,10 +6,10 @@ use super::{
     View,
     amount::{cores, memory},
     list::Row,
-    or_dash,
+    or_dash, plain,
     style::Style,
     table::{Cell, Column, left, right},
-    time::{absolute, absolute_or_dash, age, span},
+    time::{absolute, absolute_or_dash, absolute_or_nothing, age, span},
 };
 
 const TABLE: &[Column] = &[
@@ -54,6 +54,28 @@ impl Row for Job {
         if wide { wide_cells(self, view) } else { table_cells(self, view) }
     }
 
+    fn record(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("id", self.id.to_string()),
+            ("name", self.name.clone()),
+            ("namespace", self.namespace.clone()),
+            ("queue", self.queue.clone()),
+            ("cluster", self.cluster.clone().unwrap_or_default()),
+            ("state", self.state.to_string()),
+            ("stale_since", absolute_or_nothing(self.stale_since)),
+            ("reason", self.reason.clone()),
+            ("attempt", self.attempt.to_string()),
+            ("owner", self.owner.clone()),
+            ("cpu_cores", cores(self.requests.cpu_milli)),
+            ("memory_bytes", self.requests.memory_bytes.to_string()),
+            ("gpus", self.requests.gpus.to_string()),
+            ("submitted_at", absolute(self.submitted_at)),
+            ("started_at", absolute_or_nothing(self.started_at)),
+            ("ended_at", absolute_or_nothing(self.ended_at)),
+            ("sentence", self.sentence.clone()),
+        ]
+    }
+
     fn name(&self) -> String {
         self.name.clone()
     }
@@ -94,6 +116,16 @@ fn wide_cells(job: &Job, view: View) -> Vec<Cell> {
         job.id.to_string().into(),
         job.sentence.as_str().into(),
     ]
+}
+
+/// The job's sentence, with the state's word in front where the sentence does not begin with it.
+pub fn state_sentence(job: &Job) -> String {
+    let (word, sentence) = (job.state.word(), plain(&job.sentence));
+    match sentence.as_str() {
+        "" => word.to_owned(),
+        text if text.starts_with(word) => sentence,
+        _ => format!("{word}: {sentence}"),
+    }
 }
 
 fn cluster(job: &Job) -> Cell {
@@ -162,12 +194,22 @@ pub mod tests {
 
     #[test]
     fn table_shows_state_age_and_how_old_the_word_is() {
-        insta::assert_snapshot!(list(&three(), ListFormat::Table, VIEW), @"");
+        insta::assert_snapshot!(list(&three(), ListFormat::Table, VIEW), @"
+        NAME       QUEUE      CLUSTER   STATUS                  REASON       CPU   GPU   AGE    RUNTIME    OWNER
+        train-17   research   east      running (unheard 6 m)   -            2.5     8   10 m   4 m 05 s   ada
+        eval       research   -         queued                  -            2.5     8   10 m   -          ada
+        prep       research   east      failed                  OOM_KILLED   2.5     8   10 m   4 m 05 s   ada
+        ");
     }
 
     #[test]
     fn csv_has_absolute_times_and_one_header() {
-        insta::assert_snapshot!(list(&three(), ListFormat::Csv, VIEW).replace('\r', ""), @"");
+        insta::assert_snapshot!(list(&three(), ListFormat::Csv, VIEW).replace('\r', ""), @"
+        id,name,namespace,queue,cluster,state,stale_since,reason,attempt,owner,cpu_cores,memory_bytes,gpus,submitted_at,started_at,ended_at,sentence
+        0193a5a0-0000-7000-8000-0000000000a1,train-17,default,research,east,running,2026-11-30T00:57:20Z,,1,ada,2.5,5368709120,8,2026-11-30T00:53:20Z,2026-11-30T00:59:15Z,,Ray runs the driver.
+        0193a5a0-0000-7000-8000-0000000000a1,eval,default,research,,queued,,,1,ada,2.5,5368709120,8,2026-11-30T00:53:20Z,,,Ray runs the driver.
+        0193a5a0-0000-7000-8000-0000000000a1,prep,default,research,east,failed,,OOM_KILLED,1,ada,2.5,5368709120,8,2026-11-30T00:53:20Z,2026-11-30T00:59:15Z,2026-11-30T01:03:20Z,Ray runs the driver.
+        ");
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub enum ListFormat {
     Yaml,
     /// Names or ids alone, one a line
     Name,
-    /// The wide columns as RFC 4180
+    /// Bare values as RFC 4180
     Csv,
 }
 
@@ -45,6 +45,8 @@ pub enum ItemFormat {
 pub trait Row: Serialize {
     fn columns(wide: bool) -> &'static [Column];
     fn cells(&self, wide: bool, view: View) -> Vec<Cell>;
+    /// The same as titles and bare values for programs: no units, no dashes, times absolute.
+    fn record(&self) -> Vec<(&'static str, String)>;
     /// What commands take to mean this one.
     fn name(&self) -> String;
 }
@@ -56,11 +58,7 @@ pub fn list<T: Row>(page: &Page<T>, format: ListFormat, view: View) -> String {
         ListFormat::Table | ListFormat::Wide if page.items.is_empty() => String::new(),
         ListFormat::Table => table(T::columns(false), &rows(false), view.colour),
         ListFormat::Wide => table(T::columns(true), &rows(true), view.colour),
-        ListFormat::Csv => {
-            let titles =
-                T::columns(true).iter().map(|column| column.title.to_lowercase().replace(['-', ' '], "_"));
-            csv(titles, &rows(true))
-        }
+        ListFormat::Csv => records(&page.items),
         ListFormat::Name => {
             page.items.iter().map(|item| format!("{}\n", super::plain(&item.name()))).collect()
         }
@@ -68,6 +66,18 @@ pub fn list<T: Row>(page: &Page<T>, format: ListFormat, view: View) -> String {
         ListFormat::Yaml => yaml(page),
         ListFormat::Jsonl => page.items.iter().map(json_line).collect(),
     }
+}
+
+/// An empty list is an empty text: no row names the columns.
+fn records<T: Row>(items: &[T]) -> String {
+    let records: Vec<_> = items.iter().map(Row::record).collect();
+    let Some(first) = records.first() else { return String::new() };
+    let titles = first.iter().map(|(title, _)| (*title).to_owned()).collect::<Vec<_>>();
+    let rows: Vec<Vec<Cell>> = records
+        .into_iter()
+        .map(|record| record.into_iter().map(|(_, value)| value.into()).collect())
+        .collect();
+    csv(titles, &rows)
 }
 
 /// One object in a format; `text` is made only when asked for.

@@ -19,6 +19,11 @@ impl Row for Queue {
         vec![self.name.as_str().into(), self.queued.to_string().into(), self.running.to_string().into()]
     }
 
+    fn record(&self) -> Vec<(&'static str, String)> {
+        let (queued, running) = (self.queued.to_string(), self.running.to_string());
+        vec![("name", self.name.clone()), ("queued", queued), ("running", running)]
+    }
+
     fn name(&self) -> String {
         self.name.clone()
     }

@@ -7,11 +7,13 @@ const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// `42 s`, `4 m 05 s`, `25 m`, `2 h 05 m`, `3 d 04 h`. Negative spans read as `0 s`.
+/// `42 s`, `4 m 05 s`, `6 m`, `2 h 05 m`, `3 d 04 h`. Negative spans read as `0 s`.
 pub fn span(millis: i64) -> String {
     match millis.max(0) {
         ms if ms < MINUTE => format!("{} s", ms / SECOND),
-        ms if ms < 10 * MINUTE => format!("{} m {:02} s", ms / MINUTE, ms % MINUTE / SECOND),
+        ms if ms < 10 * MINUTE && ms % MINUTE >= SECOND => {
+            format!("{} m {:02} s", ms / MINUTE, ms % MINUTE / SECOND)
+        }
         ms if ms < HOUR => format!("{} m", ms / MINUTE),
         ms if ms < DAY => format!("{} h {:02} m", ms / HOUR, ms % HOUR / MINUTE),
         ms => format!("{} d {:02} h", ms / DAY, ms % DAY / HOUR),
@@ -33,6 +35,11 @@ pub fn absolute_or_dash(point: Option<Timestamp>) -> String {
     point.map_or_else(|| "-".into(), absolute)
 }
 
+/// The absolute time, or nothing.
+pub fn absolute_or_nothing(point: Option<Timestamp>) -> String {
+    point.map(absolute).unwrap_or_default()
+}
+
 /// `17:20:01`, the time of day in UTC; where the date is known from the line above.
 pub fn clock(point: Timestamp) -> String {
     let text = absolute(point);
@@ -52,8 +59,8 @@ mod tests {
     #[test]
     fn spans_read_at_a_glance() {
         let spans: Vec<String> =
-            [-5, 0, 42_900, 245_000, 1_500_000, 7_500_000, 273_600_000].map(span).to_vec();
-        assert_eq!(spans.join(", "), "0 s, 0 s, 42 s, 4 m 05 s, 25 m, 2 h 05 m, 3 d 04 h");
+            [-5, 0, 42_900, 245_000, 360_400, 1_500_000, 7_500_000, 273_600_000].map(span).to_vec();
+        assert_eq!(spans.join(", "), "0 s, 0 s, 42 s, 4 m 05 s, 6 m, 25 m, 2 h 05 m, 3 d 04 h");
     }
 
     #[test]

@@ -162,11 +162,22 @@ mod tests {
 
     #[test]
     fn table_ends_with_total_and_proof() {
-        insta::assert_snapshot!(usage(&report(), &[By::Team], UsageFormat::Table, false), @"");
+        insta::assert_snapshot!(usage(&report(), &[By::Team], UsageFormat::Table, false), @"
+        2026-11-30T00:03:20Z to 2026-11-30T01:03:20Z UTC, amounts in EUR
+        KIND    TEAM          CPU-HOURS   GIB-HOURS   GPU-HOURS     AMOUNT
+        team    research   1,234.500000    2.000000    0.000000   1,234.56
+        idle                   2.000000    2.000000    0.000000       0.44
+        total              1,236.500000    2.000000    0.000000   1,235.00
+        sum of rows equals the nodes' capacity cost
+        ");
     }
 
     #[test]
     fn csv_leaves_the_total_to_the_reader() {
-        insta::assert_snapshot!(usage(&report(), &[By::Team], UsageFormat::Csv, false).replace('\r', ""), @"");
+        insta::assert_snapshot!(usage(&report(), &[By::Team], UsageFormat::Csv, false).replace('\r', ""), @"
+        kind,team,cpu_hours,memory_gib_hours,gpu_hours,amount_eur,amount_exact
+        team,research,1234.500000,2.000000,0.000000,1234.56,123456
+        idle,,2.000000,2.000000,0.000000,0.44,044
+        ");
     }
 }

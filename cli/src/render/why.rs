@@ -2,12 +2,12 @@
 
 use squadron_api::job::{Job, Why};
 
-use super::{View, or_dash, plain, style::Style, time::age};
+use super::{View, job::state_sentence, plain, style::Style, time::age};
 
 /// The sentence, the blockers by rank, and what would change them.
 pub fn why(job: &Job, why: Option<&Why>, view: View) -> String {
     let Some(why) = why else {
-        return format!("job {} is {}: {}\n", plain(&job.name), job.state, or_dash(&job.sentence));
+        return format!("job {}: {}\n", plain(&job.name), state_sentence(job));
     };
     let headline = format!("job {} is {}", plain(&job.name), plain(&why.sentence));
     let mut text = format!("{headline} ({} ago)\n", age(why.decided_at, view.now));
@@ -68,12 +68,17 @@ pub mod tests {
 
     #[test]
     fn blockers_stand_by_rank_with_code_and_next_step() {
-        insta::assert_snapshot!(why(&job("train-17", JobState::Queued), Some(&too_big()), VIEW), @"");
+        insta::assert_snapshot!(why(&job("train-17", JobState::Queued), Some(&too_big()), VIEW), @"
+        job train-17 is queued in research, 4th of 11 (2 m 05 s ago)
+          1 east       needs 64 CPU; the cluster has 8  [TOO_BIG]
+          2 eu-west-b  no report for 6 m, not considered  [CLUSTER_STALE]
+          try  ask for fewer workers
+        ");
     }
 
     #[test]
     fn job_that_does_not_wait_says_what_it_does() {
         let text = why(&job("train-17", JobState::Running), None, VIEW);
-        assert_eq!(text, "job train-17 is running: Ray runs the driver.\n");
+        assert_eq!(text, "job train-17: running: Ray runs the driver.\n");
     }
 }

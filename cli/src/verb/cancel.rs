@@ -10,7 +10,7 @@ use crate::{
     exit::Exit,
     failure::Failure,
     follow::{until_left, wait},
-    render::{count, plain},
+    render::{count, job::state_sentence, plain},
 };
 
 const HELP: &str = "\
@@ -48,7 +48,7 @@ pub async fn run(args: CancelArgs, app: &App) -> Result<Exit, Failure> {
     confirm(&question(&jobs), args.yes)?;
     for job in &jobs {
         let job = client.cancel(&job.id.to_string(), &args.reason).await?;
-        app.out.note(&format!("job {} is {}: {}", plain(&job.name), job.state, plain(&job.sentence)));
+        app.out.note(&format!("job {}: {}", plain(&job.name), state_sentence(&job)));
     }
     if args.wait { stay(app, &client, &jobs).await } else { Ok(Exit::Ok) }
 }

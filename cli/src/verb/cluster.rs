@@ -7,8 +7,9 @@ use squadron_api::cluster::{AddClusterReply, Cluster};
 use squadron_core::name::ClusterName;
 
 use crate::{
-    app::{App, now},
+    app::App,
     client::Client,
+    clock::now,
     confirm::confirm,
     exit::Exit,
     failure::Failure,

@@ -20,7 +20,7 @@ pub struct CompletionArgs {
     shell: Shell,
 }
 
-pub fn run(args: CompletionArgs, app: &App) -> Result<Exit, Failure> {
+pub fn run(args: &CompletionArgs, app: &App) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     generate(args.shell, &mut args::command("squadron"), "squadron", &mut script);
     app.out.bytes(&script)?;

@@ -4,8 +4,9 @@ use clap::Args;
 use squadron_api::{incident::Incident, job::JobDetail};
 
 use crate::{
-    app::{App, now},
+    app::App,
     client::Client,
+    clock::now,
     exit::Exit,
     failure::Failure,
     render::{

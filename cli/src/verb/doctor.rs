@@ -7,8 +7,9 @@ use squadron_api::{Page, cluster::Cluster};
 use squadron_core::time::Timestamp;
 
 use crate::{
-    app::{App, now},
+    app::App,
     client::Client,
+    clock::now,
     exit::Exit,
     failure::Failure,
     render::{
@@ -194,10 +195,10 @@ mod tests {
     fn silent_cluster_and_wrong_clock_are_worth_a_look() {
         assert_eq!(
             judge_cluster(&silent(), NOW),
-            (true, "east is silent since 2026-11-30T00:57:20Z (6 m 00 s)".into())
+            (true, "east is silent since 2026-11-30T00:57:20Z (6 m)".into())
         );
         let heard = Cluster { state: "active".into(), silent_since: None, ..silent() };
-        assert_eq!(judge_cluster(&heard, NOW), (false, "east was heard 6 m 00 s ago".into()));
+        assert_eq!(judge_cluster(&heard, NOW), (false, "east was heard 6 m ago".into()));
         let off = Cluster { clock_skew_ms: Some(-9_000), ..heard };
         assert!(judge_cluster(&off, NOW).0);
     }

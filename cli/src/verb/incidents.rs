@@ -4,8 +4,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use squadron_api::{Page, incident::Incident};
 
 use crate::{
-    app::{App, now},
+    app::App,
     client::Client,
+    clock::now,
     exit::Exit,
     failure::Failure,
     render::{

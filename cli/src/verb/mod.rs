@@ -48,7 +48,7 @@ pub enum Verb {
 /// Does it.
 pub async fn run(verb: Verb, app: &App) -> Result<Exit, Failure> {
     match verb {
-        Verb::Submit(args) => submit::run(args, app).await,
+        Verb::Submit(args) => Box::pin(submit::run(args, app)).await,
         Verb::List(args) => list::run(args, app).await,
         Verb::Describe(args) => describe::run(args, app).await,
         Verb::Why(args) => why::run(args, app).await,
@@ -63,7 +63,7 @@ pub async fn run(verb: Verb, app: &App) -> Result<Exit, Failure> {
         Verb::Login(args) => login::run(args, app).await,
         Verb::Context(args) => context::run(args, app),
         Verb::Doctor(args) => doctor::run(args, app).await,
-        Verb::Completion(args) => completion::run(args, app),
+        Verb::Completion(args) => completion::run(&args, app),
         Verb::Version(args) => version::run(args, app).await,
     }
 }

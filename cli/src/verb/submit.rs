@@ -1,5 +1,7 @@
 //! `submit`: hands a RayJob to the fleet, once.
 
+use std::pin::Pin;
+
 use clap::{Args, ValueEnum};
 use futures::TryFutureExt;
 use squadron_api::job::{Job, SubmitReply, SubmitRequest};
@@ -160,14 +162,9 @@ fn checked(manifest: &Manifest, queue: &str) -> String {
 
 async fn stay(args: &SubmitArgs, app: &App, client: &Client, job: &Job) -> Result<Exit, Failure> {
     let ended = wait::until(client, app.out, job, None, |job| job.state.is_terminal());
-    let ended = match until_left(app, &job.name, async {
-        if args.logs { with_output(app, client, job, ended).await } else { ended.await }
-    })
-    .await?
-    {
-        Some(job) => job,
-        None => return Ok(Exit::Interrupted),
-    };
+    let work: Pin<Box<dyn Future<Output = Result<Job, Failure>> + '_>> =
+        if args.logs { Box::pin(with_output(app, client, job, ended)) } else { Box::pin(ended) };
+    let Some(ended) = until_left(app, &job.name, work).await? else { return Ok(Exit::Interrupted) };
     app.out.note(&wait::farewell(&ended, app.program));
     Ok(wait::outcome(&ended))
 }

@@ -5,7 +5,8 @@ use squadron_api::usage::UsageQuery;
 
 use super::period::point;
 use crate::{
-    app::{App, now},
+    app::App,
+    clock::now,
     exit::Exit,
     failure::Failure,
     render::{

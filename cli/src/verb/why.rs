@@ -3,7 +3,8 @@
 use clap::Args;
 
 use crate::{
-    app::{App, now},
+    app::App,
+    clock::now,
     exit::Exit,
     failure::Failure,
     render::{
