@@ -240,7 +240,7 @@ mod tests {
 
           id           0193a5a0-0000-7000-8000-0000000000a1
           queue        research
-      cluster      east
+          cluster      east
           owner        ada
           namespace    default
           requests     2.5 CPU, 5 GiB, 8 GPU
