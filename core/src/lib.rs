@@ -15,6 +15,7 @@ pub mod job;
 pub mod link;
 pub mod meter;
 pub mod name;
+pub mod nearest;
 pub mod quantity;
 pub mod resources;
 pub mod sentence;

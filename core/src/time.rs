@@ -25,6 +25,14 @@ impl Timestamp {
         Timestamp(millis.saturating_mul(1_000))
     }
 
+    /// Midnight UTC of the first day of the month.
+    pub fn month_start(self) -> Self {
+        let utc =
+            jiff::Timestamp::from_microsecond(self.0).map(|point| point.to_zoned(jiff::tz::TimeZone::UTC));
+        let first = utc.and_then(|day| day.first_of_month()?.start_of_day());
+        first.map_or(self, |midnight| midnight.timestamp().into())
+    }
+
     /// Whole milliseconds from `earlier` to this; negative if `earlier` is later.
     pub fn millis_since(self, earlier: Timestamp) -> i64 {
         self.0.saturating_sub(earlier.0) / 1_000
@@ -69,6 +77,13 @@ impl<'de> Deserialize<'de> for Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn months_begin_at_midnight_utc_of_their_first_day() {
+        let point: Timestamp = "2026-11-29T15:04:05.678Z".parse().unwrap();
+        assert_eq!(point.month_start().to_string(), "2026-11-01T00:00:00Z");
+        assert_eq!(point.month_start().month_start(), point.month_start());
+    }
 
     #[test]
     fn microseconds_survive_a_round_trip_through_text() {

@@ -8,6 +8,8 @@ use axum::{
     extract::FromRequestParts,
     http::{HeaderMap, Method, header, request::Parts},
 };
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use rand::RngCore as _;
 use sha2::{Digest as _, Sha256};
 use squadron_api::{error::Code, route::CSRF_HEADER};
 use squadron_core::authz::{self, Action, Actor, Object, Role};
@@ -66,6 +68,13 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Caller> {
         parts.extensions.get::<Caller>().cloned().ok_or_else(unauthenticated)
     }
+}
+
+/// A new token: 256 random bits behind the prefix.
+pub fn new_secret() -> String {
+    let mut bytes = [0; 32];
+    rand::rng().fill_bytes(&mut bytes);
+    format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
 }
 
 /// SHA-256 of a secret.

@@ -5,7 +5,7 @@ use squadron_api::error::Problem;
 use utoipa::OpenApi;
 
 use super::{
-    health,
+    health, incidents, jobs, prices, queues, usage,
     routes::{Access, Routes},
 };
 
@@ -24,7 +24,15 @@ pub fn mount(routes: Routes) -> Routes {
 /// The whole document.
 pub fn document() -> utoipa::openapi::OpenApi {
     let mut document = Doc::openapi();
-    for part in [health::Doc::openapi()] {
+    let parts = [
+        health::Doc::openapi(),
+        jobs::Doc::openapi(),
+        queues::Doc::openapi(),
+        incidents::Doc::openapi(),
+        usage::Doc::openapi(),
+        prices::Doc::openapi(),
+    ];
+    for part in parts {
         document.merge(part);
     }
     document

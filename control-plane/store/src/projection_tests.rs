@@ -22,7 +22,7 @@ fn number(seq: i64) -> Position {
 }
 
 async fn spans(store: &Store) -> crate::usage::Spans {
-    store.spans(NOW, NOW.plus_millis(3_600_000)).await.unwrap()
+    store.spans(NOW, NOW.plus_millis(3_600_000), None).await.unwrap()
 }
 
 #[tokio::test]
@@ -94,6 +94,9 @@ async fn owners_and_room_follow_from_the_rows() {
     let owners: Vec<Owner> = found.into_iter().map(|pod| pod.owner).collect();
     let team = Owner::Job { team: "research".into(), job: job.id.to_string() };
     assert_eq!(owners, [team, Owner::Shared, Owner::System, Owner::System]);
+    let of_job = store.spans(NOW, NOW.plus_millis(1), Some(job.id)).await.unwrap();
+    assert_eq!((of_job.nodes.len(), of_job.pods.len()), (0, 0), "no attempt of it ran on a cluster");
+    assert_eq!(store.job_names(&[job.id]).await.unwrap()[&job.id], "train");
     let capacity = store.capacities().await.unwrap()[&east];
     assert_eq!(capacity.free, capacity.allocatable - ONE * 4);
     assert_eq!(store.pods_of_job(job.id).await.unwrap(), [fixture::pod("a", Some(id))]);

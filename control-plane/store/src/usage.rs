@@ -25,18 +25,20 @@ pub struct Spans {
 }
 
 impl Store {
-    /// Nodes and pods that existed at some time in `[from, to)`.
-    /// All pods come, since a node's time is split among all of them.
-    pub async fn spans(&self, from: Timestamp, to: Timestamp) -> Result<Spans> {
-        let nodes = self.node_spans(from, to).await?;
+    /// Nodes and pods that existed at some time in `[from, to)`, of the clusters that the job ran on, or of all. All pods
+    /// of a cluster come, since a node's time is split among all of them.
+    pub async fn spans(&self, from: Timestamp, to: Timestamp, job: Option<JobId>) -> Result<Spans> {
+        let nodes = self.node_spans(from, to, job).await?;
         let rows = sqlx::query(
             "select p.uid, p.namespace, p.node, p.cpu_milli, p.memory_bytes, p.gpus, p.bound_at, p.finished_at,
                     p.end_estimated, c.name as cluster, c.subject, p.job_id, j.queue
              from pod p join cluster c on c.id = p.cluster_id left join job j on j.id = p.job_id
-             where p.bound_at < $2 and (p.finished_at is null or p.finished_at > $1)",
+             where p.bound_at < $2 and (p.finished_at is null or p.finished_at > $1)
+               and ($3::uuid is null or p.cluster_id in (select cluster_id from attempt where job_id = $3))",
         )
         .bind(at(from))
         .bind(at(to))
+        .bind(job.map(|job| job.0))
         .fetch_all(self.pool())
         .await?;
         let mut spans = Spans { nodes, ..Spans::default() };
@@ -49,13 +51,15 @@ impl Store {
         Ok(spans)
     }
 
-    async fn node_spans(&self, from: Timestamp, to: Timestamp) -> Result<Vec<NodeSpan>> {
+    async fn node_spans(&self, from: Timestamp, to: Timestamp, job: Option<JobId>) -> Result<Vec<NodeSpan>> {
         let rows = sqlx::query(
             "select n.*, c.name as cluster from node n join cluster c on c.id = n.cluster_id
-             where n.first_seen_at < $2 and (n.gone_at is null or n.gone_at > $1)",
+             where n.first_seen_at < $2 and (n.gone_at is null or n.gone_at > $1)
+               and ($3::uuid is null or n.cluster_id in (select cluster_id from attempt where job_id = $3))",
         )
         .bind(at(from))
         .bind(at(to))
+        .bind(job.map(|job| job.0))
         .fetch_all(self.pool())
         .await?;
         rows.iter()

@@ -7,6 +7,8 @@ pub mod advance;
 mod tests;
 pub mod waiting;
 
+use std::collections::BTreeMap;
+
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     dispatch::{Blocker, GangPart},
@@ -59,6 +61,8 @@ pub struct JobRow {
     pub position: Option<u32>,
     pub queue_length: Option<u32>,
     pub decided_at: Option<Timestamp>,
+    pub cancel_requested_at: Option<Timestamp>,
+    pub cancelled_by: String,
 }
 
 /// Which jobs, newest first.
@@ -103,7 +107,7 @@ macro_rules! select {
         concat!(
             "select j.id, j.name, j.namespace, j.queue, j.state, j.reason, j.sentence, j.owner, j.gang,
                     j.submitted_at, j.started_at, j.ended_at, j.version, j.blockers, j.queue_position,
-                    j.queue_length, j.decided_at, a.number, c.name as cluster, c.last_heard_at
+                    j.queue_length, j.decided_at, j.cancel_requested_at, j.cancelled_by, a.number, c.name as cluster, c.last_heard_at
              from job j
              left join lateral (select number, cluster_id from attempt where job_id = j.id order by number desc limit 1) a
                on true
@@ -148,6 +152,16 @@ impl Store {
         .fetch_all(self.pool())
         .await?;
         rows.iter().map(read).collect()
+    }
+
+    /// Names of jobs by id.
+    pub async fn job_names(&self, ids: &[JobId]) -> Result<BTreeMap<JobId, String>> {
+        let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
+        let rows = sqlx::query("select id, name from job where id = any ($1)")
+            .bind(ids)
+            .fetch_all(self.pool())
+            .await?;
+        rows.iter().map(|row| Ok((JobId(row.try_get("id")?), row.try_get("name")?))).collect()
     }
 
     /// The manifest as it was submitted.
@@ -199,6 +213,8 @@ fn read(row: &PgRow) -> Result<JobRow> {
         position: small("queue_position")?,
         queue_length: small("queue_length")?,
         decided_at: stamp_opt(row.try_get("decided_at")?),
+        cancel_requested_at: stamp_opt(row.try_get("cancel_requested_at")?),
+        cancelled_by: row.try_get("cancelled_by")?,
     })
 }
 

@@ -1,0 +1,89 @@
+//! Cancelling: the decider says what becomes of the job; the agent ends what runs.
+
+use axum::{
+    Json,
+    extract::{Path, State},
+};
+use squadron_api::{
+    error::Code,
+    job::{CancelRequest, Job},
+    route,
+};
+use squadron_core::{
+    attempt::{Event, Refused, advance as decide},
+    authz::{Action, Object},
+};
+use squadron_store::{PgConnection, audit, job::advance};
+
+use super::{find, view};
+use crate::{
+    clock,
+    http::{
+        auth::Caller,
+        error::{Api, Result},
+        page,
+    },
+    state::AppState,
+    wake::Topic,
+};
+
+/// Asks for the end of a job. Asking twice is harmless.
+#[utoipa::path(post, path = route::JOB_CANCEL, tag = "jobs", params(("job" = String, Path)),
+    request_body = CancelRequest, responses((status = 200, body = Job)))]
+pub async fn cancel(
+    State(app): State<AppState>,
+    caller: Caller,
+    Path(job): Path<String>,
+    Json(request): Json<CancelRequest>,
+) -> Result<Json<Job>> {
+    let row = find(&app, &job).await?;
+    caller.may(&app, Action::CancelJob, Object::OwnedBy(&row.owner), &row.id.to_string()).await?;
+    let entry = caller.entry("job.cancel", row.id, &request.reason);
+    let event = Event::CancelRequested { by: &caller.actor.subject, why: &request.reason };
+    let done = app
+        .store
+        .txn("job.cancel", &(row.id, event, entry), |db, (job, event, entry)| {
+            Box::pin(async move {
+                let done = step(db, *job, *event).await?;
+                if matches!(done, Some(Ok(_))) {
+                    audit::insert(db, entry).await?;
+                }
+                Ok(done)
+            })
+        })
+        .await?;
+    match done {
+        Some(Ok(version)) => tell(&app, &row.id.to_string(), version),
+        Some(Err(Refused::AlreadyStopping)) => {}
+        Some(Err(refused)) => return Err(over(&row.name, &refused)),
+        None => return Err(Api::not_found("job", row.id, "squadron list")),
+    }
+    let row = find(&app, &row.id.to_string()).await?;
+    Ok(Json(view::job(&row, page::silent_before(&app))))
+}
+
+async fn step(
+    db: &mut PgConnection,
+    job: squadron_core::id::JobId,
+    event: Event<'_>,
+) -> squadron_store::Result<Option<std::result::Result<i64, Refused>>> {
+    let Some(before) = advance::lock(db, job).await? else { return Ok(None) };
+    match decide(&before, event, clock::now()) {
+        Ok(step) => Ok(Some(Ok(advance::save(db, &step).await?))),
+        Err(refused) => Ok(Some(Err(refused))),
+    }
+}
+
+fn tell(app: &AppState, job: &str, version: i64) {
+    app.wake.changed("job", job, version);
+    app.wake.notify(Topic::Desired);
+    app.wake.notify(Topic::Dispatch);
+}
+
+fn over(name: &str, refused: &Refused) -> Api {
+    Api::new(
+        Code::Conflict,
+        format!("job {name} cannot be cancelled: {refused}"),
+        format!("look at it with `squadron describe {name}`; to run it again, submit it again"),
+    )
+}

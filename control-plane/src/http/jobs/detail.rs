@@ -1,0 +1,138 @@
+//! One job: everything that is known of it, with its timeline.
+
+use axum::{
+    Json,
+    extract::{Path, State},
+};
+use squadron_api::{
+    job::{Attempt, JobDetail, Pod, TimelineEntry, Why},
+    route,
+};
+use squadron_core::{
+    fact::{Fact, PodFact},
+    job::JobState,
+    time::Timestamp,
+    timeline::{self, Placement, Story},
+};
+use squadron_store::{attempt::AttemptRow, incident::IncidentRow, job::JobRow};
+
+use super::{find, view};
+use crate::{
+    http::{error::Result, page, usage},
+    state::AppState,
+};
+
+/// Facts that a timeline is made of at most; the newest are taken.
+const FACTS: i64 = 5_000;
+/// Steps that a timeline shows at most, the newest.
+const STEPS: usize = 500;
+
+/// Everything about a job.
+#[utoipa::path(get, path = route::JOB, tag = "jobs", params(("job" = String, Path)),
+    responses((status = 200, body = JobDetail)))]
+pub async fn describe(State(app): State<AppState>, Path(job): Path<String>) -> Result<Json<JobDetail>> {
+    let row = find(&app, &job).await?;
+    let attempts = app.store.attempts(row.id).await?;
+    let incidents = app.store.incidents_of_job(row.id).await?;
+    let pods = app.store.pods_of_job(row.id).await?;
+    let facts = app.store.facts_of_job(row.id, FACTS).await?;
+    let facts: Vec<(Timestamp, Fact)> =
+        facts.into_iter().filter_map(|row| Some((row.at, row.fact?))).collect();
+    let cost = match pods.is_empty() {
+        true => None,
+        false => usage::cost_of_job(&app, row.id, row.submitted_at).await?,
+    };
+    Ok(Json(JobDetail {
+        job: view::job(&row, page::silent_before(&app)),
+        manifest: app.store.manifest(row.id).await?.unwrap_or_default(),
+        timeline: timeline(&row, &attempts, &incidents, &facts),
+        why: (row.state == JobState::Queued).then(|| view::why(&row)),
+        attempts: attempts.into_iter().map(attempt).collect(),
+        pods: pods.iter().map(pod).collect(),
+        incidents: incidents.iter().map(|incident| incident.id).collect(),
+        cost,
+    }))
+}
+
+/// Why a job waits, as the dispatcher wrote it.
+#[utoipa::path(get, path = route::JOB_WHY, tag = "jobs", params(("job" = String, Path)),
+    responses((status = 200, body = Why)))]
+pub async fn why(State(app): State<AppState>, Path(job): Path<String>) -> Result<Json<Why>> {
+    Ok(Json(view::why(&find(&app, &job).await?)))
+}
+
+fn timeline(
+    row: &JobRow,
+    attempts: &[AttemptRow],
+    incidents: &[IncidentRow],
+    facts: &[(Timestamp, Fact)],
+) -> Vec<TimelineEntry> {
+    let placements = attempts.iter().map(|attempt| Placement {
+        at: attempt.assigned_at,
+        number: attempt.number,
+        cluster: &attempt.cluster,
+        because: &attempt.chosen_because,
+    });
+    let lines = incidents.iter().flat_map(|incident| &incident.evidence);
+    let story = Story {
+        submitted_at: Some(row.submitted_at),
+        owner: &row.owner,
+        queue: &row.queue,
+        cancelled: row.cancel_requested_at.map(|at| (at, row.cancelled_by.as_str())),
+        ended: row.ended_at.map(|at| (at, row.sentence.as_str())),
+        placements: placements.collect(),
+        facts,
+        incidents: incidents
+            .iter()
+            .map(|incident| (incident.first_seen_at, incident.title.clone()))
+            .collect(),
+        kernel: lines
+            .filter(|evidence| evidence.sentence.starts_with("the kernel"))
+            .map(|evidence| (evidence.at, evidence.raw.clone()))
+            .collect(),
+    };
+    let mut entries = timeline::build(&story);
+    entries.drain(..entries.len().saturating_sub(STEPS));
+    let shown = entries.into_iter().map(|entry| TimelineEntry {
+        at: entry.at,
+        source: entry.source.to_owned(),
+        sentence: entry.sentence,
+    });
+    shown.collect()
+}
+
+fn attempt(row: AttemptRow) -> Attempt {
+    Attempt {
+        number: row.number,
+        cluster: row.cluster,
+        state: row.state,
+        object: row.object_name,
+        chosen_because: row.chosen_because,
+        ended_because: row.ended_because,
+        assigned_at: row.assigned_at,
+        running_at: row.running_at,
+        ended_at: row.ended_at,
+    }
+}
+
+fn pod(fact: &PodFact) -> Pod {
+    let troubled = fact.containers.iter().find(|container| !container.reason.is_empty());
+    let reason = if fact.reason.is_empty() {
+        troubled.map_or_else(String::new, |container| container.reason.clone())
+    } else {
+        fact.reason.clone()
+    };
+    Pod {
+        name: fact.name.clone(),
+        role: if fact.role == "worker" && !fact.worker_group.is_empty() {
+            format!("worker ({})", fact.worker_group)
+        } else {
+            fact.role.clone()
+        },
+        node: fact.node.clone(),
+        phase: fact.phase.clone(),
+        reason,
+        exit_code: fact.containers.iter().find_map(|container| container.exit_code),
+        gone: fact.gone,
+    }
+}

@@ -1,0 +1,284 @@
+//! Submission: check everything, then insert the job, its key and its audit row in one transaction.
+
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, HeaderName},
+};
+use sha2::{Digest as _, Sha256};
+use squadron_api::{
+    error::{Code, FieldProblem},
+    job::{SubmitReply, SubmitRequest},
+    route,
+};
+use squadron_core::{
+    dispatch::{Cause, GangPart, Input, Waiting, plan},
+    id::{ClusterId, JobId},
+    name::{K8sName, QueueName},
+    nearest::nearest,
+    sentence::{clip, list},
+};
+use squadron_ray::manifest::{self, ParsedRayJob};
+use squadron_store::{
+    PgConnection, audit,
+    idempotency::{self, Found, Key},
+    job::{self, NewJob, waiting},
+};
+use uuid::Uuid;
+
+use super::{find, view};
+use crate::{
+    clock,
+    http::{
+        auth::Caller,
+        error::{Api, Result},
+        page,
+    },
+    state::AppState,
+    wake::Topic,
+};
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// Pods that one job may ask for.
+const MOST_PODS: u32 = 5_000;
+/// Bytes of a manifest at most: several must fit into one desired state.
+const LONGEST_MANIFEST: usize = 256 * 1024;
+
+/// Submits a RayJob.
+#[utoipa::path(post, path = route::JOBS, tag = "jobs", request_body = SubmitRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "makes a repeat harmless")),
+    responses((status = 200, body = SubmitReply)))]
+pub async fn submit(
+    State(app): State<AppState>,
+    caller: Caller,
+    headers: HeaderMap,
+    Json(request): Json<SubmitRequest>,
+) -> Result<Json<SubmitReply>> {
+    let key = key(&headers, &caller, &request)?;
+    let parsed = parse(&request.manifest)?;
+    let new = new_job(&app, &caller, &request, &parsed).await?;
+    let warnings = warnings(&new, &parsed, fleet(&app).await?);
+    if request.dry_run {
+        let (before, _) = app.store.place_in_queue(&new).await?;
+        let link = format!("{}/jobs", app.settings.public_url);
+        return Ok(Json(SubmitReply { job: None, position: Some(before + 1), link, warnings }));
+    }
+    let id = commit(&app, &caller, &new, key.as_ref()).await?;
+    app.wake.changed("job", id, 1);
+    app.wake.notify(Topic::Dispatch);
+    reply(&app, &new, id, warnings).await
+}
+
+/// What the dispatcher would look at now.
+async fn fleet(app: &AppState) -> Result<Input> {
+    let silent_before = page::silent_before(app);
+    let look = app
+        .store
+        .txn("job.look", &silent_before, |db, silent_before| Box::pin(waiting::snapshot(db, *silent_before)));
+    Ok(look.await?)
+}
+
+async fn reply(app: &AppState, new: &NewJob, id: JobId, warnings: Vec<String>) -> Result<Json<SubmitReply>> {
+    let row = find(app, &id.to_string()).await?;
+    let waits = row.state == squadron_core::job::JobState::Queued;
+    let position = match row.position {
+        Some(position) => Some(position),
+        None if waits && id == new.id => Some(app.store.place_in_queue(new).await?.0 + 1),
+        None => None,
+    };
+    Ok(Json(SubmitReply {
+        job: Some(view::job(&row, page::silent_before(app))),
+        position: position.filter(|_| waits),
+        link: app.settings.job_link(id),
+        warnings,
+    }))
+}
+
+fn key(headers: &HeaderMap, caller: &Caller, request: &SubmitRequest) -> Result<Option<Key>> {
+    let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
+    let text = value.to_str().ok().filter(|text| (1..=200).contains(&text.len())).ok_or_else(|| {
+        Api::new(
+            Code::BadRequest,
+            "the header Idempotency-Key is empty, longer than 200 characters or not ASCII",
+            "send another key, for example a UUID",
+        )
+    })?;
+    let mut body = Sha256::new();
+    for part in [&request.manifest, &request.queue, request.cluster.as_deref().unwrap_or("")] as [&str; 3] {
+        body.update((part.len() as u64).to_be_bytes());
+        body.update(part.as_bytes());
+    }
+    Ok(Some(Key { owner: caller.actor.subject.clone(), key: text.to_owned(), body: body.finalize().into() }))
+}
+
+fn parse(text: &str) -> Result<ParsedRayJob> {
+    if text.len() > LONGEST_MANIFEST {
+        let problem = format!("is larger than {} KiB", LONGEST_MANIFEST / 1024);
+        return Err(invalid(vec![FieldProblem { path: "manifest".to_owned(), problem }]));
+    }
+    let parsed = manifest::parse(text).map_err(|errors| {
+        invalid(
+            errors
+                .into_iter()
+                .map(|error| FieldProblem { path: error.path, problem: error.problem })
+                .collect(),
+        )
+    })?;
+    let pods = parsed.gang.iter().fold(0_u32, |sum, member| sum.saturating_add(member.count));
+    if pods > MOST_PODS {
+        let problem = format!("ask for {pods} pods together; a job may ask for at most {MOST_PODS}");
+        return Err(invalid(vec![FieldProblem {
+            path: "spec.rayClusterSpec.workerGroupSpecs".to_owned(),
+            problem,
+        }]));
+    }
+    Ok(parsed)
+}
+
+fn invalid(fields: Vec<FieldProblem>) -> Api {
+    let detail = match fields.as_slice() {
+        [] => "the manifest is no valid RayJob".to_owned(),
+        [one] => format!("the manifest is no valid RayJob: {} {}", one.path, one.problem),
+        [first, rest @ ..] => {
+            format!(
+                "the manifest is no valid RayJob: {} {} (and {} more)",
+                first.path,
+                first.problem,
+                rest.len()
+            )
+        }
+    };
+    Api::new(Code::InvalidManifest, detail, "correct the manifest and submit it again; nothing was changed")
+        .fields(fields)
+}
+
+async fn new_job(
+    app: &AppState,
+    caller: &Caller,
+    request: &SubmitRequest,
+    parsed: &ParsedRayJob,
+) -> Result<NewJob> {
+    let queue = known_queue(app, &request.queue).await?;
+    let pinned = match &request.cluster {
+        Some(name) => Some(known_cluster(app, name).await?),
+        None => None,
+    };
+    let namespace = K8sName::new(parsed.namespace.as_deref().unwrap_or("default"))?;
+    let gang = parsed.gang.iter().map(|member| GangPart {
+        role: member.role.clone(),
+        count: member.count,
+        requests: member.requests,
+    });
+    Ok(NewJob {
+        id: JobId(Uuid::now_v7()),
+        name: parsed.name.clone(),
+        namespace: namespace.to_string(),
+        sentence: format!("queued in {queue}; the dispatcher looks at it in a moment"),
+        queue: queue.to_string(),
+        owner: caller.actor.subject.clone(),
+        manifest: request.manifest.clone(),
+        gang: gang.collect(),
+        pinned,
+        submitted_at: clock::now(),
+    })
+}
+
+/// The queue, or a refusal that lists those there are and the one that was probably meant.
+async fn known_queue(app: &AppState, name: &str) -> Result<QueueName> {
+    let queues: Vec<String> = app.store.queues().await?.into_iter().map(|queue| queue.name).collect();
+    if queues.iter().any(|queue| queue == name) {
+        return Ok(QueueName::new(name)?);
+    }
+    let shown = clip(name, 80);
+    let (detail, near) = match nearest(name, queues.iter().map(String::as_str)) {
+        Some(near) => (format!("there is no queue {shown:?}; did you mean {near:?}?"), near),
+        None => (format!("there is no queue {shown:?}"), ""),
+    };
+    let known = if queues.is_empty() { "none".to_owned() } else { list(&queues) };
+    let example = if near.is_empty() { queues.first().map_or("QUEUE", String::as_str) } else { near };
+    Err(Api::new(
+        Code::UnknownQueue,
+        format!("{detail} Queues: {known}").replace("\" Queues", "\". Queues"),
+        format!("submit with -q {example}, or have an operator add it: squadron queue add {shown}"),
+    ))
+}
+
+async fn known_cluster(app: &AppState, name: &str) -> Result<ClusterId> {
+    let found = app.store.cluster_named(name).await?;
+    found
+        .map(|cluster| cluster.id)
+        .ok_or_else(|| Api::not_found("cluster", clip(name, 80), "squadron cluster list"))
+}
+
+/// What is legal but probably not meant.
+fn warnings(new: &NewJob, parsed: &ParsedRayJob, mut input: Input) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if parsed.namespace.is_none() {
+        warnings.push("the manifest names no namespace, so the job goes to namespace default".to_owned());
+    }
+    for part in new.gang.iter().filter(|part| part.count > 0 && part.requests.cpu_milli == 0) {
+        warnings.push(format!("pods of {} request no CPU, so placement cannot count them", part.role));
+    }
+    if parsed.manifest.pointer("/spec/suspend") == Some(&serde_json::Value::Bool(true)) {
+        warnings.push(
+            "spec.suspend is true, so the job will not start in its cluster until that changes".to_owned(),
+        );
+    }
+    input.waiting = vec![Waiting {
+        job: new.id,
+        name: new.name.clone(),
+        queue: new.queue.clone(),
+        submitted_at: new.submitted_at,
+        gang: new.gang.clone(),
+        pinned: new.pinned,
+    }];
+    let blockers = plan(&input).blocked.into_iter().flat_map(|blocked| blocked.blockers);
+    let lasting = blockers.filter(|blocker| matches!(blocker.code, Cause::TooBig | Cause::NoCluster));
+    warnings.extend(lasting.map(|blocker| format!("{}; {}", blocker.sentence, blocker.try_this)));
+    warnings
+}
+
+/// Inserts the job, or finds the one that the key stands for.
+async fn commit(app: &AppState, caller: &Caller, new: &NewJob, key: Option<&Key>) -> Result<JobId> {
+    let entry = caller.entry("job.submit", new.id, format!("{} in queue {}", new.name, new.queue));
+    let input = (new, key, entry);
+    let once = async || {
+        app.store
+            .txn("job.submit", &input, |db, (new, key, entry)| Box::pin(insert(db, new, *key, entry)))
+            .await
+    };
+    let found = match once().await {
+        // The same request came twice at once; the other one was first.
+        Err(error) if error.violates(idempotency::KEY_TAKEN) => once().await?,
+        done => done?,
+    };
+    match found {
+        Found::Same(job) => Ok(job),
+        Found::Other(job) => Err(Api::new(
+            Code::IdempotencyMismatch,
+            format!("this idempotency key was used for another submission, which became job {job}"),
+            "send a new key for a new job, or repeat the first request unchanged",
+        )),
+        Found::Nothing => Ok(new.id),
+    }
+}
+
+async fn insert(
+    db: &mut PgConnection,
+    new: &NewJob,
+    key: Option<&Key>,
+    entry: &audit::Entry,
+) -> squadron_store::Result<Found> {
+    if let Some(key) = key {
+        match idempotency::find(db, key).await? {
+            Found::Nothing => {}
+            found => return Ok(found),
+        }
+    }
+    job::insert(db, new).await?;
+    if let Some(key) = key {
+        idempotency::insert(db, key, new.id, new.submitted_at).await?;
+    }
+    audit::insert(db, entry).await?;
+    Ok(Found::Nothing)
+}

@@ -1,0 +1,45 @@
+//! A job's row as the API shows it.
+
+use squadron_api::job::{Blocker, Job, Why};
+use squadron_core::{dispatch::gang_total, job::JobState, time::Timestamp};
+use squadron_store::job::JobRow;
+
+/// `silent_before`: clusters heard last before this are silent.
+pub fn job(row: &JobRow, silent_before: Timestamp) -> Job {
+    let on_cluster = !row.state.is_terminal() && row.state != JobState::Queued;
+    Job {
+        id: row.id,
+        name: row.name.clone(),
+        namespace: row.namespace.clone(),
+        queue: row.queue.clone(),
+        state: row.state,
+        reason: row.reason.clone(),
+        sentence: row.sentence.clone(),
+        cluster: row.cluster.clone(),
+        attempt: row.attempt,
+        owner: row.owner.clone(),
+        requests: gang_total(&row.gang),
+        submitted_at: row.submitted_at,
+        started_at: row.started_at,
+        ended_at: row.ended_at,
+        version: row.version,
+        stale_since: row.cluster_heard_at.filter(|heard| on_cluster && *heard < silent_before),
+    }
+}
+
+/// What the dispatcher wrote, for a job that waits; for any other, its sentence.
+pub fn why(row: &JobRow) -> Why {
+    let blockers = row.blockers.iter().map(|blocker| Blocker {
+        code: blocker.code.word().to_owned(),
+        cluster: blocker.cluster.clone(),
+        sentence: blocker.sentence.clone(),
+        try_this: blocker.try_this.clone(),
+    });
+    Why {
+        sentence: row.sentence.clone(),
+        position: row.position,
+        queue_length: row.queue_length.unwrap_or(0),
+        blockers: blockers.collect(),
+        decided_at: row.decided_at.unwrap_or(row.submitted_at),
+    }
+}

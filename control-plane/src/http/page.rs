@@ -1,0 +1,111 @@
+//! Pages of lists: where they go on, how old they are, and whether a silent cluster makes them partial.
+
+use squadron_api::{Page, error::Code};
+use squadron_core::{
+    sentence::{list, when},
+    time::Timestamp,
+};
+use squadron_store::cluster::State;
+use uuid::Uuid;
+
+use super::error::{Api, Result};
+use crate::{clock, state::AppState};
+
+const DEFAULT_LIMIT: u32 = 100;
+const MAX_LIMIT: u32 = 500;
+
+/// Rows of a page, from what the caller asked for.
+pub fn limit(asked: Option<u32>) -> Result<u32> {
+    match asked.unwrap_or(DEFAULT_LIMIT) {
+        limit @ 1..=MAX_LIMIT => Ok(limit),
+        other => Err(Api::new(
+            Code::BadRequest,
+            format!("limit is {other}, and may be from 1 to {MAX_LIMIT}"),
+            "ask for fewer rows and follow next_page_token",
+        )),
+    }
+}
+
+/// The row after which the page begins.
+pub fn after(token: Option<&str>) -> Result<Option<(Timestamp, Uuid)>> {
+    let Some(token) = token else { return Ok(None) };
+    let read = || {
+        let (micros, id) = token.split_once('.')?;
+        Some((Timestamp(micros.parse().ok()?), id.parse().ok()?))
+    };
+    read().map(Some).ok_or_else(|| {
+        Api::new(
+            Code::BadRequest,
+            "page_token is not one that this server gave out",
+            "use next_page_token of the page before, unchanged",
+        )
+    })
+}
+
+/// A page of rows that were fetched with one more than `limit`; `key` names a row.
+pub async fn page<R, T>(
+    app: &AppState,
+    mut rows: Vec<R>,
+    limit: u32,
+    key: impl Fn(&R) -> (Timestamp, Uuid),
+    show: impl Fn(R) -> T,
+) -> Result<Page<T>> {
+    let size = usize::try_from(limit).unwrap_or(usize::MAX);
+    let more = rows.len() > size;
+    rows.truncate(size);
+    let token = rows.last().filter(|_| more).map(&key).map(|(at, id)| format!("{}.{id}", at.0));
+    Ok(Page {
+        items: rows.into_iter().map(show).collect(),
+        next_page_token: token,
+        as_of: clock::now(),
+        partial: partial(app).await?,
+    })
+}
+
+/// All rows in one page.
+pub async fn whole<T>(app: &AppState, items: Vec<T>) -> Result<Page<T>> {
+    Ok(Page { items, next_page_token: None, as_of: clock::now(), partial: partial(app).await? })
+}
+
+/// The moment before which a cluster's last word is too old.
+pub fn silent_before(app: &AppState) -> Timestamp {
+    let limit = i64::try_from(app.settings.silent_after().as_millis()).unwrap_or(i64::MAX);
+    clock::now().plus_millis(-limit)
+}
+
+/// Clusters whose word is old, as clauses.
+pub async fn silent_clusters(app: &AppState) -> Result<Vec<String>> {
+    let before = silent_before(app);
+    let silent = app.store.clusters().await?.into_iter().filter(|cluster| {
+        cluster.state == State::Active && cluster.last_heard_at.is_none_or(|heard| heard < before)
+    });
+    Ok(silent
+        .map(|cluster| match cluster.last_heard_at {
+            Some(heard) => format!("{} is silent since {}", cluster.name, when(heard)),
+            None => format!("{} was never heard", cluster.name),
+        })
+        .collect())
+}
+
+async fn partial(app: &AppState) -> Result<Option<String>> {
+    let silent = silent_clusters(app).await?;
+    Ok((!silent.is_empty()).then(|| format!("{}; rows about it may be out of date", list(&silent))))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn tokens_and_limits_are_read_strictly() {
+        let id = Uuid::now_v7();
+        assert_eq!(after(Some(&format!("17.{id}"))).unwrap(), Some((Timestamp(17), id)));
+        assert_eq!(after(None).unwrap(), None);
+        for bad in ["", "17", "x.y", "17.x"] {
+            assert_eq!(after(Some(bad)).unwrap_err().code, Code::BadRequest, "{bad}");
+        }
+        assert_eq!((limit(None).unwrap(), limit(Some(500)).unwrap()), (100, 500));
+        assert!(limit(Some(0)).is_err() && limit(Some(501)).is_err());
+    }
+}

@@ -1,0 +1,145 @@
+//! Usage: rows whose amounts sum exactly to what the nodes' capacity cost.
+
+mod report;
+
+use std::collections::BTreeMap;
+
+use axum::{
+    Json,
+    extract::{Query, State},
+};
+use squadron_api::{
+    error::Code,
+    route,
+    usage::{Usage, UsageQuery},
+};
+use squadron_core::{
+    authz::Action,
+    id::JobId,
+    meter::{self, Priced, Report, Sheet, TooLarge},
+    sentence::{count, when},
+    time::Timestamp,
+};
+use squadron_store::usage::Spans;
+use utoipa::OpenApi;
+
+use self::report::{Groups, groups};
+use super::{
+    error::{Api, Result},
+    page,
+    routes::{Access, Routes},
+};
+use crate::{clock, state::AppState};
+
+/// These routes' part of the OpenAPI document.
+#[derive(OpenApi)]
+#[openapi(paths(usage))]
+pub struct Doc;
+
+pub fn mount(routes: Routes) -> Routes {
+    routes.get(route::USAGE, Access::Needs(Action::ReadUsage), usage)
+}
+
+/// What was held, by whom, for how much.
+#[utoipa::path(get, path = route::USAGE, tag = "usage", params(UsageQuery), responses((status = 200, body = Usage)))]
+async fn usage(State(app): State<AppState>, Query(query): Query<UsageQuery>) -> Result<Json<Usage>> {
+    let groups = groups(query.by.as_deref())?;
+    let (from, to) = span(&query, clock::now())?;
+    let sheet = sheet_in_force(&app).await?;
+    let spans = app.store.spans(from, to, None).await?;
+    let report = meter::usage(&spans.nodes, &spans.pods, sheet.as_ref(), from, to).map_err(too_large)?;
+    let names = names(&app, &report, groups).await?;
+    let currency = sheet.as_ref().map(|sheet| sheet.currency.clone()).unwrap_or_default();
+    let mut usage = report::show(&report, groups, &names, &currency).map_err(too_large)?;
+    (usage.from, usage.to) = (from, to);
+    usage.notes = notes(&app, &report, &spans, sheet.is_some()).await?;
+    Ok(Json(usage))
+}
+
+/// What a job's pods cost until now, as text with the currency; None without a price sheet or anything held.
+pub async fn cost_of_job(app: &AppState, job: JobId, since: Timestamp) -> Result<Option<String>> {
+    let Some(sheet) = sheet_in_force(app).await? else { return Ok(None) };
+    let now = clock::now();
+    let spans = app.store.spans(since, now, Some(job)).await?;
+    let report = meter::usage(&spans.nodes, &spans.pods, Some(&sheet), since, now).map_err(too_large)?;
+    let id = job.to_string();
+    let mut sum = Priced::default();
+    for (_, row) in report.rows.iter().filter(|(key, _)| key.job == id) {
+        sum.add(*row).map_err(too_large)?;
+    }
+    if sum == Priced::default() {
+        return Ok(None);
+    }
+    let (_, text) = report::money(&sheet.currency).apportion(&[sum.amount.0]).map_err(too_large)?;
+    Ok(Some(format!("{text} {}", sheet.currency)))
+}
+
+async fn sheet_in_force(app: &AppState) -> Result<Option<Sheet>> {
+    let Some(row) = app.store.price_sheet().await? else { return Ok(None) };
+    Sheet::parse(&row.body).map(Some).map_err(|bad| Api::internal(&bad))
+}
+
+fn too_large(error: TooLarge) -> Api {
+    Api::new(Code::BadRequest, error.to_string(), "ask for a shorter time with from and to")
+}
+
+fn span(query: &UsageQuery, now: Timestamp) -> Result<(Timestamp, Timestamp)> {
+    let read = |name: &str, text: &Option<String>, default| match text {
+        None => Ok(default),
+        Some(text) => text.parse::<Timestamp>().map_err(|_| {
+            Api::new(
+                Code::BadRequest,
+                format!("{name} is {text:?}, which is no time"),
+                "write RFC 3339, for example 2026-11-01T00:00:00Z",
+            )
+        }),
+    };
+    let from = Timestamp::from_millis(read("from", &query.from, now.month_start())?.millis());
+    let to = Timestamp::from_millis(read("to", &query.to, now)?.min(now).millis());
+    if from > to {
+        return Err(Api::new(
+            Code::BadRequest,
+            format!("from ({}) is later than to ({}), or in the future", when(from), when(to)),
+            "choose a time that begins before it ends and before now",
+        ));
+    }
+    Ok((from, to))
+}
+
+/// Names of the jobs in the report, when jobs are asked for. A name that two of them carry stays out.
+async fn names(app: &AppState, report: &Report, groups: Groups) -> Result<BTreeMap<String, String>> {
+    if !groups.job {
+        return Ok(BTreeMap::new());
+    }
+    let ids: Vec<JobId> = report.rows.keys().filter_map(|key| key.job.parse().ok()).collect();
+    let names = app.store.job_names(&ids).await?;
+    let mut carriers: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in names.values() {
+        *carriers.entry(name).or_default() += 1;
+    }
+    let unique = names.iter().filter(|(_, name)| carriers.get(name.as_str()) == Some(&1));
+    Ok(unique.map(|(id, name)| (id.to_string(), name.clone())).collect())
+}
+
+async fn notes(app: &AppState, report: &Report, spans: &Spans, priced: bool) -> Result<Vec<String>> {
+    let mut notes = Vec::new();
+    if !priced {
+        notes.push(
+            "no price sheet is in force, so all amounts are 0; put one: squadron price-sheet apply FILE"
+                .to_owned(),
+        );
+    }
+    if spans.open_pods > 0 {
+        let pods = count(usize::try_from(spans.open_pods).unwrap_or(usize::MAX), "pod");
+        notes.push(format!("{pods} still held resources at the end of this time and are counted until then"));
+    }
+    if spans.estimated_ends > 0 {
+        let pods = count(usize::try_from(spans.estimated_ends).unwrap_or(usize::MAX), "pod");
+        notes.push(format!("estimated: {pods} ended unseen and are counted until they were missed"));
+    }
+    for clause in page::silent_clusters(app).await? {
+        notes.push(format!("estimated: {clause}; what it held then is counted on"));
+    }
+    notes.extend(report.notes.iter().take(50).cloned());
+    Ok(notes)
+}
