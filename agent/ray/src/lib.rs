@@ -13,6 +13,7 @@ pub mod names;
 mod object;
 pub mod options;
 pub mod plan;
+mod pod;
 mod requests;
 mod schema;
 pub mod types;

@@ -20,8 +20,9 @@ pub struct Options {
     pub delete_finished_ray_job: bool,
     pub probes: Probes,
     pub wait_for_gcs: WaitForGcs,
-    /// Create the submitter's pod while the cluster still comes up; it submits once all nodes are registered.
-    pub early_submitter: bool,
+    /// Start the submitter while the cluster still comes up, let it wait for all nodes, and submit without `ray job submit`
+    /// where that changes nothing.
+    pub quick_submitter: bool,
     /// How long Ray may need to reach a terminal job status after the submitter finished.
     pub submitter_finished_timeout: Duration,
     /// How long the RayJob may stay Running after Ray's job ended.
@@ -61,7 +62,7 @@ impl Default for Options {
         Options {
             probes: Probes::Quick,
             wait_for_gcs: WaitForGcs::Quick,
-            early_submitter: true,
+            quick_submitter: true,
             poll_starting: Duration::from_millis(500),
             poll_running: Duration::from_secs(2),
             ..Options::like_kuberay()
@@ -80,7 +81,7 @@ impl Options {
             delete_finished_ray_job: false,
             probes: Probes::Patient,
             wait_for_gcs: WaitForGcs::Patient,
-            early_submitter: false,
+            quick_submitter: false,
             submitter_finished_timeout: Duration::from_secs(30),
             transition_grace: Duration::from_secs(300),
             status_check_timeout: Duration::from_secs(300),

@@ -1,17 +1,116 @@
 //! RayJob: decides what a job needs next.
 //!
-//! NOTE: the lead is writing this folder (job/*) right now; the ray helper writes cluster/* and pod/* only.
+//! Owns the state machine of `status.jobDeploymentStatus`: "" → Initializing → Running → Complete or Failed, with
+//! Waiting (InteractiveMode), Suspending, Suspended, Retrying and ValidationFailed beside it. Invariants: ids stand in
+//! the status before anything is created under them; a terminal job never leaves its state; the RayCluster is deleted
+//! only after the terminal status was accepted. Every end has a reason and a sentence.
+
+mod begin;
+mod child;
+mod cleanup;
+mod end;
+mod pass;
+mod poll;
+mod request;
+mod reset;
+mod running;
+mod script;
+mod submitter;
 
 use squadron_core::time::Timestamp;
 
-use crate::{object, options::Options, plan::Plan, view::JobView};
+use self::pass::Pass;
+use crate::{
+    names, object,
+    options::Options,
+    plan::{Action, Event, Plan, Step},
+    types::{self, RayJobSpec, RayJobStatus},
+    validate,
+    view::JobView,
+};
 
 /// The next steps for the RayJob of `view` at `now`.
-pub fn plan(view: &JobView, _options: &Options, _now: Timestamp) -> Plan {
+pub fn plan(view: &JobView, options: &Options, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
-    if object::is_deleting(&view.job) {
+    let manager = object::text(&view.job, &["spec", "managedBy"]);
+    if !matches!(manager, "" | names::MANAGED_BY_US) {
         return plan;
     }
-    plan.wake_within(std::time::Duration::from_secs(300));
+    let status: RayJobStatus = types::part(&view.job, "status").unwrap_or_default();
+    if object::is_deleting(&view.job) {
+        release(&mut plan, view, &status);
+        return plan;
+    }
+    match admitted(view, &status) {
+        Ok(spec) => Pass::new(view, &spec, status, options, now).run(&mut plan),
+        Err((reason, problem)) => reject(&mut plan, view, status, reason, &problem),
+    }
     plan
 }
+
+/// Deletion comes before validation: a broken job must be deletable. Ray is asked to stop the driver; then the
+/// finalizer goes, and garbage collection takes the rest.
+fn release(plan: &mut Plan, view: &JobView, status: &RayJobStatus) {
+    let kept: Vec<&str> = finalizers(view).filter(|name| *name != names::JOB_FINALIZER).collect();
+    if kept.len() == finalizers(view).count() {
+        return;
+    }
+    let reachable = !status.dashboard_url.is_empty() && !status.job_id.is_empty() && view.cluster.is_some();
+    if reachable && !end::is_terminal(&status.job_status) {
+        let action = Action::StopRayJob {
+            dashboard: status.dashboard_url.clone(),
+            submission_id: status.job_id.clone(),
+        };
+        plan.steps.push(Step::new("stop", action));
+    }
+    plan.steps.push(finalizer_patch(view, &kept));
+}
+
+fn finalizers(view: &JobView) -> impl Iterator<Item = &str> {
+    object::list(&view.job, &["metadata", "finalizers"]).iter().filter_map(serde_json::Value::as_str)
+}
+
+/// Replaces the list of finalizers, unless somebody else changed the object meanwhile.
+fn finalizer_patch(view: &JobView, finalizers: &[&str]) -> Step {
+    let version = object::text(&view.job, &["metadata", "resourceVersion"]);
+    let metadata = serde_json::json!({"finalizers": finalizers, "resourceVersion": version});
+    let patch = serde_json::json!({"metadata": metadata});
+    let mut target = object::reference(&view.job);
+    names::API_VERSION.clone_into(&mut target.api_version);
+    "RayJob".clone_into(&mut target.kind);
+    Step::new("finalizer", Action::Patch { target, patch }).gate()
+}
+
+/// Rules are checked only before anything runs: an edit of a running job changes nothing that was created from it.
+fn admitted(view: &JobView, status: &RayJobStatus) -> Result<RayJobSpec, (&'static str, String)> {
+    let spec: RayJobSpec =
+        types::part(&view.job, "spec").map_err(|problem| ("InvalidRayJobSpec", problem))?;
+    if !matches!(status.job_deployment_status.as_str(), "" | "Suspended" | "ValidationFailed") {
+        return Ok(spec);
+    }
+    if let Some(problem) = validate::first(&validate::job_name(object::name(view.job.as_ref()))) {
+        return Err(("InvalidRayJobMetadata", problem));
+    }
+    match validate::first(&validate::job_spec(&spec, &view.job)) {
+        Some(problem) => Err(("InvalidRayJobSpec", problem)),
+        None => Ok(spec),
+    }
+}
+
+/// RJ-3.
+fn reject(plan: &mut Plan, view: &JobView, mut status: RayJobStatus, reason: &'static str, problem: &str) {
+    if status.job_deployment_status == "ValidationFailed" && status.message == problem {
+        return;
+    }
+    let job = view.job.as_ref();
+    let message = format!("{}/{}: {problem}", object::namespace(job), object::name(job));
+    plan.events.push(Event::warning(reason, "Validate", message));
+    "ValidationFailed".clone_into(&mut status.job_deployment_status);
+    "ValidationFailed".clone_into(&mut status.reason);
+    problem.clone_into(&mut status.message);
+    status.observed_generation = object::at(job, &["metadata", "generation"]).as_i64();
+    plan.status = serde_json::to_value(status).ok();
+}
+
+#[cfg(test)]
+mod tests;

@@ -112,14 +112,17 @@ pub struct RayJobStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "date-time"))]
     pub end_time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = 0))]
     pub succeeded: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = 0))]
     pub failed: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "date-time"))]
     pub job_status_check_failure_start_time: Option<String>,
     /// Copy of the RayCluster's status.
+    #[serde(skip_serializing_if = "Value::is_null")]
     #[schemars(schema_with = "embedded::cluster_status")]
     pub ray_cluster_status: Value,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,0 +1,123 @@
+//! What is deleted after the end, and when (RJ-DEL).
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use squadron_core::time::Timestamp;
+
+use super::{child, end, pass::Pass};
+use crate::{
+    names, object,
+    plan::{Action, Event, Step},
+    types::{DeletionRule, DeletionStrategy, RayJobStatus},
+    validate::strength,
+};
+
+/// What to do now, and when to look again.
+#[derive(Default)]
+pub(super) struct Due {
+    pub(super) steps: Vec<Step>,
+    pub(super) next: Option<Duration>,
+}
+
+/// Deletions due for a job whose status is `status`. A cluster chosen by a selector is never touched.
+pub(super) fn due(pass: &Pass<'_>, status: &RayJobStatus) -> Due {
+    if !end::is_over(status) || pass.spec.selects_cluster() {
+        return Due::default();
+    }
+    match &pass.spec.deletion_strategy {
+        Some(strategy) => match strategy.deletion_rules.as_deref().unwrap_or_default() {
+            [] => legacy(pass, status, strategy),
+            rules => by_rules(pass, status, rules),
+        },
+        None if pass.spec.shuts_down() => {
+            let policy = if pass.options.delete_finished_ray_job { "DeleteSelf" } else { "DeleteCluster" };
+            after(pass, status, pass.spec.ttl_seconds_after_finished.unwrap_or(0), policy)
+        }
+        None => Due::default(),
+    }
+}
+
+/// The older pair of policies looks at Ray's own word only.
+fn legacy(pass: &Pass<'_>, status: &RayJobStatus, strategy: &DeletionStrategy) -> Due {
+    let policy = match status.job_status.as_str() {
+        "SUCCEEDED" => &strategy.on_success,
+        "FAILED" => &strategy.on_failure,
+        _ => return Due::default(),
+    };
+    let policy = policy.as_ref().and_then(|policy| policy.policy.as_deref()).unwrap_or_default();
+    after(pass, status, pass.spec.ttl_seconds_after_finished.unwrap_or(0), policy)
+}
+
+/// Of the rules that are due and not yet carried out, the one that deletes most.
+fn by_rules(pass: &Pass<'_>, status: &RayJobStatus, rules: &[DeletionRule]) -> Due {
+    let open = |rule: &&DeletionRule| matches(rule, status) && step_for(pass, &rule.policy).is_some();
+    let mut open: Vec<&DeletionRule> = rules.iter().filter(open).collect();
+    open.sort_by_key(|rule| std::cmp::Reverse(strength(&rule.policy)));
+    let mut due = Due::default();
+    for rule in open {
+        let one = after(pass, status, rule.condition.ttl_seconds.unwrap_or(0), &rule.policy);
+        if due.steps.is_empty() {
+            due.steps = one.steps;
+        }
+        due.next = [due.next, one.next].into_iter().flatten().min();
+    }
+    due
+}
+
+/// A job that failed without Ray's own verdict (a deadline, a lost cluster) counts as FAILED.
+fn matches(rule: &DeletionRule, status: &RayJobStatus) -> bool {
+    let failed = status.job_deployment_status == "Failed";
+    let silent = failed && !end::is_terminal(&status.job_status);
+    let condition = &rule.condition;
+    condition.job_deployment_status.as_deref() == Some(status.job_deployment_status.as_str())
+        || condition.job_status.as_deref() == Some(status.job_status.as_str())
+        || (silent && condition.job_status.as_deref() == Some("FAILED"))
+}
+
+fn after(pass: &Pass<'_>, status: &RayJobStatus, seconds: i32, policy: &str) -> Due {
+    let ended: Option<Timestamp> = status.end_time.as_deref().and_then(|text| text.parse().ok());
+    let waited = ended.map_or(i64::MAX, |ended| pass.now.millis_since(ended));
+    let left = i64::from(seconds) * 1_000 - waited;
+    match u64::try_from(left) {
+        Ok(left) if left > 0 => Due { steps: Vec::new(), next: Some(Duration::from_millis(left)) },
+        _ => Due { steps: step_for(pass, policy).into_iter().collect(), next: None },
+    }
+}
+
+/// The step of a policy; `None` when nothing is left to do.
+fn step_for(pass: &Pass<'_>, policy: &str) -> Option<Step> {
+    match policy {
+        "DeleteCluster" => child::delete_step(pass),
+        "DeleteWorkers" => suspend_workers(pass),
+        "DeleteSelf" => {
+            let mut target = object::reference(pass.job());
+            names::API_VERSION.clone_into(&mut target.api_version);
+            "RayJob".clone_into(&mut target.kind);
+            Some(Step::new("delete/RayJob", Action::Delete { target }))
+        }
+        _ => None,
+    }
+}
+
+/// Workers go, the head stays: every group is suspended.
+fn suspend_workers(pass: &Pass<'_>) -> Option<Step> {
+    let cluster = pass.view.cluster.as_deref().filter(|cluster| !object::is_deleting(cluster))?;
+    let mut groups = object::list(cluster, &["spec", "workerGroupSpecs"]).to_vec();
+    if groups.iter().all(|group| group["suspend"] == true) {
+        return None;
+    }
+    for group in &mut groups {
+        group["suspend"] = Value::Bool(true);
+    }
+    let mut target = object::reference(cluster);
+    names::API_VERSION.clone_into(&mut target.api_version);
+    "RayCluster".clone_into(&mut target.kind);
+    let what = format!("all worker groups in cluster {}/{}", target.namespace, target.name);
+    let version = object::text(cluster, &["metadata", "resourceVersion"]);
+    let patch = json!({"metadata": {"resourceVersion": version}, "spec": {"workerGroupSpecs": groups}});
+    let done =
+        Event::normal("UpdatedRayCluster", "Update", format!("Set the `suspend` field to true for {what}"));
+    let failed = Event::warning("FailedToUpdateRayCluster", "Update", format!("Failed to suspend {what}"));
+    Some(Step::new("suspend/workers", Action::Patch { target, patch }).done(done).failed(failed))
+}
