@@ -212,7 +212,10 @@ create table job (
     reason      text not null default '',
     sentence    text not null default '',
     owner       text not null,
+    -- as it was submitted, YAML or JSON
     manifest    text not null,
+    -- the same as JSON, as the agent gets it
+    rayjob      text not null default '',
     -- requests of every pod of the gang: [{"role":"head","count":1,"cpu_milli":…,"memory_bytes":…,"gpus":…}]
     gang        jsonb not null,
     pinned_cluster uuid references cluster (id),

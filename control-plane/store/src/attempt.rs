@@ -16,7 +16,7 @@ pub struct DesiredRow {
     /// Name of the RayJob object.
     pub object_name: String,
     pub namespace: String,
-    /// As it was submitted.
+    /// The RayJob as JSON.
     pub manifest: String,
 }
 
@@ -105,7 +105,7 @@ async fn desired(db: &mut PgConnection, cluster: ClusterId) -> Result<(i64, Vec<
         .await?
         .unwrap_or(0);
     let rows = sqlx::query(
-        "select a.job_id, a.number as attempt, a.object_name, j.queue, j.namespace, j.manifest
+        "select a.job_id, a.number as attempt, a.object_name, j.queue, j.namespace, j.rayjob
          from attempt a join job j on j.id = a.job_id
          where a.cluster_id = $1 and a.desired order by a.job_id, a.number",
     )
@@ -120,7 +120,7 @@ async fn desired(db: &mut PgConnection, cluster: ClusterId) -> Result<(i64, Vec<
             queue: row.try_get("queue")?,
             object_name: row.try_get("object_name")?,
             namespace: row.try_get("namespace")?,
-            manifest: row.try_get("manifest")?,
+            manifest: row.try_get("rayjob")?,
         });
     }
     Ok((generation, held))

@@ -117,7 +117,7 @@ fn ray_job_seen(job: &Job, fact: &RayJobFact, pods: &[PodFact], now: Timestamp) 
         _ if job.state == JobState::Stopping => Ok(next),
         Meaning::Stopped => Ok(stopped_in_ray(next, now)),
         Meaning::Failed { reason, why } => Ok(failed(next, &reason, &why, pods, now)),
-        Meaning::Running => Ok(running(next, fact, pods, now)),
+        Meaning::Running => Ok(running(next, pods, now)),
         Meaning::Starting { reason, note } => Ok(starting(next, reason, &note, pods)),
         Meaning::Gone => Err(Refused::Nothing("handled before")),
     }
@@ -125,7 +125,7 @@ fn ray_job_seen(job: &Job, fact: &RayJobFact, pods: &[PodFact], now: Timestamp) 
 
 fn succeeded(job: Job, fact: &RayJobFact, pods: &[PodFact], now: Timestamp) -> Job {
     let (cluster, _) = place(&job);
-    let started = fact.started_at.or(job.started_at).unwrap_or(now);
+    let started = job.started_at.or(fact.started_at).unwrap_or(now);
     let mut sentence =
         format!("succeeded on {cluster} after {}", duration(started, fact.ended_at.unwrap_or(now)));
     if let Some(killed) = killed_for_memory(pods) {
@@ -165,16 +165,15 @@ fn failed(job: Job, reason: &str, why: &str, pods: &[PodFact], now: Timestamp) -
     end(job, AttemptState::Failed, reason, sentence, now)
 }
 
-fn running(mut job: Job, fact: &RayJobFact, pods: &[PodFact], now: Timestamp) -> Job {
-    let started = fact.started_at.filter(|at| *at <= now).unwrap_or(now);
+fn running(mut job: Job, pods: &[PodFact], now: Timestamp) -> Job {
     job.state = JobState::Running;
-    job.started_at = job.started_at.or(Some(started));
+    job.started_at = job.started_at.or(Some(now));
     if job.reason != reason::CLUSTER_DELETED {
         job.reason = String::new();
     }
     if let Some(attempt) = &mut job.attempt {
         attempt.state = AttemptState::Running;
-        attempt.running_at = attempt.running_at.or(Some(started));
+        attempt.running_at = attempt.running_at.or(Some(now));
     }
     redescribed(job, pods)
 }

@@ -102,10 +102,9 @@ fn image_trouble(pod: &PodFact) -> Option<Trouble> {
         rank: 0,
         reason: reason::IMAGE_PULL,
         sentence: format!(
-            "{} {} cannot pull {image} ({}); correct the image or the registry's credentials, cancel and submit again",
+            "{} {} cannot pull {image}; correct the image or the registry's credentials, cancel and submit again",
             role(pod),
-            pod.name,
-            container.reason
+            pod.name
         ),
     })
 }
@@ -188,7 +187,7 @@ mod tests {
             worst,
             Some((
                 "IMAGE_PULL",
-                "worker pod p-worker cannot pull image example.com/nope:1 (ImagePullBackOff); correct the image or the \
+                "worker pod p-worker cannot pull image example.com/nope:1; correct the image or the \
                  registry's credentials, cancel and submit again"
                     .to_owned()
             ))

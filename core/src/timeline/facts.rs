@@ -82,7 +82,7 @@ fn of_pod(pod: &PodFact) -> String {
 
 fn pod_state(pod: &PodFact) -> String {
     let oom = pod.containers.iter().any(is_oom_killed);
-    let stuck = pod.containers.iter().find(|container| is_image_trouble(container));
+    let stuck = pod.containers.iter().any(is_image_trouble);
     let exit = pod.containers.iter().find_map(|container| container.exit_code.filter(|code| *code != 0));
     let ended = exit.map_or_else(String::new, |code| format!(" with exit code {code}"));
     match (pod.phase.as_str(), stuck) {
@@ -90,7 +90,7 @@ fn pod_state(pod: &PodFact) -> String {
         _ if pod.gone => "is gone".to_owned(),
         ("Failed", _) => format!("failed{ended}"),
         ("Succeeded", _) => "finished".to_owned(),
-        (_, Some(container)) => format!("cannot pull its image ({})", clip(&container.reason, 60)),
+        (_, true) => "cannot pull its image".to_owned(),
         ("Running", _) if pod.ready => format!("is ready on node {}", clip(&pod.node, 100)),
         ("Running", _) => format!("runs on node {}", clip(&pod.node, 100)),
         _ if pod.node.is_empty() && !pod.reason.is_empty() => {

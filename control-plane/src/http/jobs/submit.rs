@@ -177,6 +177,7 @@ async fn new_job(
         queue: queue.to_string(),
         owner: caller.actor.subject.clone(),
         manifest: request.manifest.clone(),
+        rayjob: parsed.manifest.to_string(),
         gang: gang.collect(),
         pinned,
         submitted_at: clock::now(),

@@ -28,8 +28,10 @@ pub struct NewJob {
     pub namespace: String,
     pub queue: String,
     pub owner: String,
-    /// As it was submitted.
+    /// As it was submitted, YAML or JSON.
     pub manifest: String,
+    /// The same as JSON.
+    pub rayjob: String,
     pub gang: Vec<GangPart>,
     pub pinned: Option<ClusterId>,
     pub submitted_at: Timestamp,
@@ -84,8 +86,9 @@ pub const NO_SUCH_QUEUE: &str = "job_queue_fkey";
 /// Adds a job to its queue.
 pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
     sqlx::query(
-        "insert into job (id, name, namespace, queue, state, sentence, owner, manifest, gang, pinned_cluster, submitted_at)
-         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10)",
+        "insert into job (id, name, namespace, queue, state, sentence, owner, manifest, rayjob, gang, pinned_cluster,
+                          submitted_at)
+         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11)",
     )
     .bind(job.id.0)
     .bind(&job.name)
@@ -94,6 +97,7 @@ pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
     .bind(&job.sentence)
     .bind(&job.owner)
     .bind(&job.manifest)
+    .bind(&job.rayjob)
     .bind(Json(&job.gang))
     .bind(job.pinned.map(|cluster| cluster.0))
     .bind(at(job.submitted_at))

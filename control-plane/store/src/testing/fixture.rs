@@ -49,6 +49,7 @@ pub fn new_job(name: &str) -> NewJob {
         queue: "research".to_owned(),
         owner: "ann".to_owned(),
         manifest: "kind: RayJob".to_owned(),
+        rayjob: r#"{"kind":"RayJob"}"#.to_owned(),
         gang: vec![GangPart { role: "head".to_owned(), count: 1, requests: ONE }],
         pinned: None,
         submitted_at: NOW,
