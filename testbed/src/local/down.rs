@@ -25,6 +25,7 @@ const LOG_LINKS: [&str; 2] = ["/var/log/containers", "/var/log/pods"];
 
 /// Takes the cluster down.
 pub fn down(cluster: &Cluster, purge: bool) -> Result<()> {
+    network::refuse_foreign(cluster)?;
     end_processes(cluster)?;
     for socket in containerd::shim_sockets(cluster)? {
         files::remove(&socket)?;
@@ -38,7 +39,7 @@ pub fn down(cluster: &Cluster, purge: bool) -> Result<()> {
 }
 
 /// First those that would start others anew, then containers, then everything else that is ours.
-fn end_processes(cluster: &Cluster) -> Result<()> {
+pub fn end_processes(cluster: &Cluster) -> Result<()> {
     let recorded: Vec<(String, PidFile)> = PidFile::all(&cluster.run_folder())?;
     let first = [Component::Kubelet.name(), Component::Containerd.name()];
     let starters = recorded.iter().filter(|(name, _)| first.contains(&name.as_str()));

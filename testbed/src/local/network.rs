@@ -3,7 +3,8 @@
 //! Owns namespace, cable, addresses and routes. Invariant: the namespace has no default route and nothing forwards on
 //! the host side, so the cluster reaches the host's end of its own cable and nothing else. The host knows the way
 //! back to the pods without any address translation.
-//! Fails when the device belongs to another home folder; removing that cluster there repairs it.
+//! Fails when name or number belongs to a cluster of another home folder; taking that one down there repairs it.
+//! Each step says what should be, not what to change, so `ensure` also mends a cable that somebody pulled.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,17 +16,20 @@ use crate::program::{self, command};
 /// A bridge without ports, which swallows packets for Service addresses that no Service has.
 const SERVICES_DEVICE: &str = "services";
 
-/// Makes namespace and cable unless they are there and whole.
+/// Makes namespace, cable, addresses and routes, or what is missing of them. What is there stays: daemons live in it.
 pub fn ensure(cluster: &Cluster) -> Result<()> {
-    if is_whole(cluster) {
-        return Ok(());
-    }
     refuse_foreign(cluster)?;
-    remove(cluster);
     let space = cluster.space();
-    ip("make the network namespace", &["netns", "add", &space])?;
-    lay_cable(cluster)?;
-    inside_routes(cluster)?;
+    if !has_space(cluster) {
+        // A file of this name without a namespace behind it stays after the machine's mounts were lost.
+        program::holds(&mut command("ip", ["netns", "del", &space]));
+        ip("make the network namespace", &["netns", "add", &space])?;
+    }
+    if !has_cable(cluster) || space_owner(cluster).is_none() {
+        lay_cable(cluster)?;
+    }
+    addresses(cluster)?;
+    services(cluster)?;
     forwarding(cluster)
 }
 
@@ -44,34 +48,42 @@ pub fn inside<'a>(cluster: &Cluster, words: impl IntoIterator<Item = &'a str>) -
     entered
 }
 
+/// True while the namespace exists.
+pub fn has_space(cluster: &Cluster) -> bool {
+    program::holds(&mut command("ip", ["-n", &cluster.space(), "link", "show", "lo"]))
+}
+
 /// True while the host's end of the cable exists.
 pub fn has_cable(cluster: &Cluster) -> bool {
     Path::new("/sys/class/net").join(cluster.cable()).exists()
 }
 
-/// The marker is the last thing that `ensure` sets, so a half-made namespace is made anew.
-fn is_whole(cluster: &Cluster) -> bool {
-    owner(cluster).as_deref() == Some(&marker(cluster)) && cluster.space_file().exists() && {
-        let pods = ["ip", "route", "show", &cluster.service_range()];
-        program::run("read the routes", &mut inside(cluster, pods))
-            .is_ok_and(|routes| !routes.trim().is_empty())
+/// An error when the namespace or the cable of this name or number belongs to a cluster of another home folder.
+pub fn refuse_foreign(cluster: &Cluster) -> Result<()> {
+    let ours = marker(cluster);
+    for owner in [cable_owner(cluster), space_owner(cluster)].into_iter().flatten() {
+        if !owner.is_empty() && owner != ours {
+            return Err(Error::Refused(format!(
+                "the network of {} belongs to {owner}; take that cluster down with its own SQUADRON_TESTBED_HOME \
+                 first, or use another name",
+                cluster.name
+            )));
+        }
     }
-}
-
-fn refuse_foreign(cluster: &Cluster) -> Result<()> {
-    match owner(cluster) {
-        Some(owner) if !owner.is_empty() && owner != marker(cluster) => Err(Error::Refused(format!(
-            "the device {} belongs to {owner}; bring that cluster down with its own SQUADRON_TESTBED_HOME first",
-            cluster.cable()
-        ))),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// Who laid the cable: the text in the device's alias. Nothing when there is no device.
-fn owner(cluster: &Cluster) -> Option<String> {
+fn cable_owner(cluster: &Cluster) -> Option<String> {
     let alias = Path::new("/sys/class/net").join(cluster.cable()).join("ifalias");
     std::fs::read_to_string(alias).ok().map(|text| text.trim().to_owned())
+}
+
+/// Who laid the node's end of the cable. Nothing when there is none yet.
+fn space_owner(cluster: &Cluster) -> Option<String> {
+    let mut asked = command("ip", ["-n", &cluster.space(), "-o", "link", "show", "eth0"]);
+    let shown = program::run("read the owner", &mut asked).ok()?;
+    Some(shown.rsplit_once("alias ").map(|(_, owner)| owner.trim().to_owned()).unwrap_or_default())
 }
 
 /// At most 255 bytes fit into an alias.
@@ -81,34 +93,43 @@ fn marker(cluster: &Cluster) -> String {
 }
 
 fn lay_cable(cluster: &Cluster) -> Result<()> {
+    let (cable, space, marker) = (cluster.cable(), cluster.space(), marker(cluster));
+    // One end alone is of no use.
+    program::holds(&mut command("ip", ["link", "del", &cable]));
+    ip("lay the cable", &["link", "add", &cable, "type", "veth", "peer", "name", "eth0", "netns", &space])?;
+    ip("mark the cable", &["link", "set", &cable, "alias", &marker])?;
+    ip("mark the cable", &["-n", &space, "link", "set", "eth0", "alias", &marker])
+}
+
+fn addresses(cluster: &Cluster) -> Result<()> {
     let (cable, space) = (cluster.cable(), cluster.space());
     let host = format!("{}/30", cluster.host_address());
     let node = cluster.node_address().to_string();
-    ip("lay the cable", &["link", "add", &cable, "type", "veth", "peer", "name", "eth0", "netns", &space])?;
-    ip("mark the cable", &["link", "set", &cable, "alias", &marker(cluster)])?;
-    ip("give the host its address", &["addr", "add", &host, "dev", &cable])?;
-    ip("raise the cable", &["link", "set", &cable, "up"])?;
-    for words in [
-        vec!["ip", "link", "set", "lo", "up"],
-        vec!["ip", "addr", "add", &format!("{node}/30"), "dev", "eth0"],
-        vec!["ip", "link", "set", "eth0", "up"],
+    let node_in_net = format!("{node}/30");
+    for (step, words) in [
+        ("give the host its address", vec!["addr", "replace", &host, "dev", &cable]),
+        ("raise the cable", vec!["link", "set", &cable, "up"]),
+        ("raise the loopback", vec!["-n", &space, "link", "set", "lo", "up"]),
+        ("give the node its address", vec!["-n", &space, "addr", "replace", &node_in_net, "dev", "eth0"]),
+        ("raise the node's end of the cable", vec!["-n", &space, "link", "set", "eth0", "up"]),
+        ("route to the pods", vec!["route", "replace", &cluster.pod_range(), "via", &node, "dev", &cable]),
     ] {
-        program::run("set up the node's end of the cable", &mut inside(cluster, words))?;
+        ip(step, &words)?;
     }
-    ip("route to the pods", &["route", "add", &cluster.pod_range(), "via", &node, "dev", &cable])
+    Ok(())
 }
 
 /// Host processes need some route to a Service address before kube-proxy's rules rewrite it.
-fn inside_routes(cluster: &Cluster) -> Result<()> {
-    let (services, node) = (cluster.service_range(), cluster.node_address().to_string());
-    for words in [
-        vec!["ip", "link", "add", SERVICES_DEVICE, "type", "bridge"],
-        vec!["ip", "link", "set", SERVICES_DEVICE, "up"],
-        vec!["ip", "route", "add", &services, "dev", SERVICES_DEVICE, "src", &node],
-    ] {
-        program::run("route to the Services", &mut inside(cluster, words))?;
+fn services(cluster: &Cluster) -> Result<()> {
+    let (space, node) = (cluster.space(), cluster.node_address().to_string());
+    let device = ["-n", &space, "link", "show", SERVICES_DEVICE];
+    if !program::holds(&mut command("ip", device)) {
+        ip("make the sink", &["-n", &space, "link", "add", SERVICES_DEVICE, "type", "bridge"])?;
     }
-    Ok(())
+    ip("raise the sink", &["-n", &space, "link", "set", SERVICES_DEVICE, "up"])?;
+    let range = cluster.service_range();
+    let words = ["-n", &space, "route", "replace", &range, "dev", SERVICES_DEVICE, "src", &node];
+    ip("route to the Services", &words)
 }
 
 fn forwarding(cluster: &Cluster) -> Result<()> {

@@ -8,7 +8,7 @@ use crate::images::Archive;
 use crate::kubectl::Kubectl;
 use crate::local::cluster::Cluster;
 use crate::local::component::Component;
-use crate::local::{cut, down, images, run_in, status, up};
+use crate::local::{cut, down, images, network, run_in, status, up};
 use crate::name::Name;
 use crate::process::kill_all;
 use crate::program::{self, command};
@@ -26,7 +26,7 @@ impl Local {
 
     fn must_run(&self) -> Result<()> {
         if self.0.space_file().exists() {
-            return Ok(());
+            return network::refuse_foreign(&self.0);
         }
         let name = &self.0.name;
         Err(Error::Refused(format!(

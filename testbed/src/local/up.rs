@@ -11,7 +11,7 @@ use crate::files;
 use crate::images::Archive;
 use crate::local::cluster::Cluster;
 use crate::local::component::Component;
-use crate::local::{cgroup, containerd, dns, images, kubeconfig, network, pki};
+use crate::local::{cgroup, containerd, dns, down, images, kubeconfig, network, pki};
 use crate::mounts;
 use crate::process::{in_cgroup, kill_all, shims};
 use crate::progress::Progress;
@@ -22,6 +22,11 @@ pub fn up(cluster: &Cluster, archives: &[Archive]) -> Result<()> {
     let progress = Progress::new(cluster.name.as_str());
     let is_new = !cluster.path("etcd").exists();
     say_what_is_there(cluster, &progress, is_new);
+    network::refuse_foreign(cluster)?;
+    if !network::has_space(cluster) {
+        // Daemons of a namespace that lost its name can never be reached again.
+        down::end_processes(cluster)?;
+    }
     files::folder(&cluster.run_folder())?;
     pki::ensure(cluster)?;
     kubeconfig::write_all(cluster)?;
