@@ -8,7 +8,7 @@ use crate::verb::Verb;
 
 const EXIT_CODES: &str = "\
 Examples:
-  squadron login --server https://127.0.0.1:8443 --ca DATA/tls/ca.crt --token-file DATA/admin.token
+  squadron login --server https://127.0.0.1:8443 --ca ca.crt --token-file admin.token
   squadron submit train.yaml -q research --logs
   squadron list --status queued,running
   squadron why train
@@ -23,7 +23,7 @@ A list that matches nothing exits 0 and says so on stderr.";
 
 /// One control plane for Ray on many Kubernetes clusters
 #[derive(Debug, Parser)]
-#[command(name = "squadron", version, after_help = EXIT_CODES, propagate_version = true, max_term_width = 110)]
+#[command(name = "squadron", version, after_help = EXIT_CODES, max_term_width = 110)]
 pub struct Cli {
     #[command(flatten)]
     pub connect: ConnectArgs,
@@ -36,19 +36,19 @@ pub struct Cli {
 #[command(next_help_heading = "Connection")]
 pub struct ConnectArgs {
     /// Saved context to use instead of the current one
-    #[arg(long, global = true, env = "SQUADRON_CONTEXT", value_name = "NAME")]
+    #[arg(long, global = true, env = "SQUADRON_CONTEXT", hide_env_values = true, value_name = "NAME")]
     pub context: Option<String>,
     /// Address of the control plane, for example https://127.0.0.1:8443
-    #[arg(long, global = true, env = "SQUADRON_SERVER", value_name = "URL")]
+    #[arg(long, global = true, env = "SQUADRON_SERVER", hide_env_values = true, value_name = "URL")]
     pub server: Option<String>,
     /// PEM file of the only CA to trust; the system's roots when absent
-    #[arg(long, global = true, env = "SQUADRON_CA", value_name = "FILE")]
+    #[arg(long, global = true, env = "SQUADRON_CA", hide_env_values = true, value_name = "FILE")]
     pub ca: Option<PathBuf>,
     /// File with the API token; SQUADRON_TOKEN may hold the token itself
-    #[arg(long, global = true, env = "SQUADRON_TOKEN_FILE", value_name = "FILE")]
+    #[arg(long, global = true, env = "SQUADRON_TOKEN_FILE", hide_env_values = true, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
     /// Configuration file [default: ~/.config/squadron/config.yaml]
-    #[arg(long, global = true, env = "SQUADRON_CONFIG", value_name = "FILE")]
+    #[arg(long, global = true, env = "SQUADRON_CONFIG", hide_env_values = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Print each HTTP request and answer to stderr, secrets masked
     #[arg(long, global = true)]

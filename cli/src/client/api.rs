@@ -5,12 +5,14 @@ use serde::Serialize;
 use squadron_api::{
     Page,
     about::{About, Me},
+    audit::AuditEntry,
     cluster::{AddClusterReply, AddClusterRequest, Cluster},
     incident::Incident,
     job::{CancelRequest, Job, JobDetail, JobFilter, SubmitReply, SubmitRequest},
     log::{ATTEMPT_HEADER, LogQuery, OFFSET_HEADER},
     queue::{AddQueueRequest, Queue},
     route,
+    token::{AddTokenReply, AddTokenRequest, Token},
     usage::{PriceSheetReply, Usage, UsageQuery},
 };
 
@@ -132,6 +134,23 @@ impl Client {
         let body =
             self.ask_text(&Call::get(route::PRICE_SHEETS, "").header("accept", "application/yaml")).await?;
         Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
+    /// The secret in the answer is shown once: a repeat would make a second token.
+    pub async fn add_token(&self, request: &AddTokenRequest) -> Answer<AddTokenReply> {
+        self.ask(&self.json(Call::change(Method::POST, route::TOKENS, ""), request)?.once()).await
+    }
+
+    pub async fn tokens(&self) -> Answer<Page<Token>> {
+        self.ask(&Call::get(route::TOKENS, "")).await
+    }
+
+    pub async fn revoke_token(&self, id: &str) -> Answer<()> {
+        self.ask_text(&Call::change(Method::DELETE, route::TOKEN, id)).await.map(|_| ())
+    }
+
+    pub async fn audit(&self) -> Answer<Page<AuditEntry>> {
+        self.ask(&Call::get(route::AUDIT, "")).await
     }
 
     fn json(&self, call: Call, body: &impl Serialize) -> Answer<Call> {

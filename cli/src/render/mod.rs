@@ -4,6 +4,7 @@
 //! colour says, a word says too.
 
 pub mod amount;
+pub mod audit;
 pub mod cluster;
 pub mod describe;
 pub mod incident;
@@ -14,6 +15,7 @@ pub mod queue;
 pub mod style;
 pub mod table;
 pub mod time;
+pub mod token;
 pub mod usage;
 pub mod why;
 

@@ -17,7 +17,7 @@ const HELP: &str = "\
 Examples:
   squadron cancel train
   squadron cancel train eval --reason \"wrong data set\" --yes
-  squadron cancel train --yes --wait     # returns when its pods were told to stop and the job has ended
+  squadron cancel train --yes --wait     # returns when the job has ended
 
 The reason is kept in the audit log. Without --wait it returns once the request is accepted.";
 

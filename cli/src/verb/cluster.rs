@@ -34,8 +34,7 @@ Examples:
   squadron cluster add east
   squadron cluster add east -o json > invitation.json
 
-The Helm command goes to stdout. It holds a one-time code: whoever has it can offer a cluster under this name until the
-code expires, but nothing is accepted without `squadron cluster accept`.";
+The Helm command goes to stdout. It holds a one-time code: whoever has it can offer a cluster under this name until the code expires, but nothing is accepted without `squadron cluster accept`.";
 
 const ACCEPT_HELP: &str = "\
 Examples:

@@ -22,7 +22,7 @@ use crate::{
 const HELP: &str = "\
 Examples:
   squadron doctor
-  squadron doctor --server https://127.0.0.1:8443 --ca DATA/tls/ca.crt --token-file DATA/admin.token
+  squadron doctor --server https://127.0.0.1:8443 --ca ca.crt --token-file admin.token
 
 Exits 0 when nothing failed; warnings do not count.";
 

@@ -18,11 +18,10 @@ use crate::{
 
 const HELP: &str = "\
 Examples:
-  squadron login --server https://127.0.0.1:8443 --ca DATA/tls/ca.crt --token-file DATA/admin.token
+  cd DATA && squadron login --server https://127.0.0.1:8443 --ca tls/ca.crt --token-file admin.token
   squadron login --name prod --server https://squadron.example.com --token-stdin < token
 
-The server must answer and know the token before anything is saved. With --token-file the path is saved, with --token-stdin
-the token itself, in a file that only you can read.";
+The server must answer and know the token before anything is saved. With --token-file the path is saved, with --token-stdin the token itself, in a file that only you can read.";
 
 /// Save a control plane and use it from now on
 #[derive(Debug, Args)]

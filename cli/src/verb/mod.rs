@@ -1,5 +1,6 @@
 //! Verbs: one file for each thing a person can ask for.
 
+mod audit;
 mod cancel;
 mod cluster;
 mod completion;
@@ -14,6 +15,7 @@ mod period;
 mod prices;
 mod queue;
 mod submit;
+mod token;
 mod usage;
 mod version;
 mod wait;
@@ -38,6 +40,8 @@ pub enum Verb {
     Incidents(incidents::IncidentsArgs),
     Usage(usage::UsageArgs),
     Prices(prices::PricesArgs),
+    Token(token::TokenArgs),
+    Audit(audit::AuditArgs),
     Login(login::LoginArgs),
     Context(context::ContextArgs),
     Doctor(doctor::DoctorArgs),
@@ -60,6 +64,8 @@ pub async fn run(verb: Verb, app: &App) -> Result<Exit, Failure> {
         Verb::Incidents(args) => incidents::run(args, app).await,
         Verb::Usage(args) => usage::run(args, app).await,
         Verb::Prices(args) => prices::run(args, app).await,
+        Verb::Token(args) => token::run(args, app).await,
+        Verb::Audit(args) => audit::run(args, app).await,
         Verb::Login(args) => login::run(args, app).await,
         Verb::Context(args) => context::run(args, app),
         Verb::Doctor(args) => doctor::run(args, app).await,

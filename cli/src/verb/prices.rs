@@ -27,7 +27,7 @@ Examples:
 
 const APPLY_HELP: &str = "\
 Examples:
-  squadron prices apply -f sheet.yaml --dry-run    # checks for gaps, overlaps and typos, changes nothing
+  squadron prices apply -f sheet.yaml --dry-run   # finds gaps, overlaps, typos
   squadron prices apply -f sheet.yaml
   squadron prices show | sed s/0.04/0.05/ | squadron prices apply -f -";
 

@@ -26,15 +26,14 @@ use crate::{
 
 const HELP: &str = "\
 Examples:
-  squadron submit train.yaml -q research              # prints id, place in the queue, console page
-  squadron submit train.yaml -q research --logs       # stays and shows the driver's output
-  squadron submit train.yaml -q research --wait       # exits 0, 10 (failed) or 11 (cancelled)
-  squadron submit train.yaml --dry-run=client         # checks the manifest, sends nothing
-  squadron submit train.yaml --dry-run -o json        # the server checks everything, changes nothing
+  squadron submit train.yaml -q research           # prints id, place in line, console page
+  squadron submit train.yaml -q research --logs    # stays and shows the driver's output
+  squadron submit train.yaml -q research --wait    # exits 0, 10 (failed) or 11 (cancelled)
+  squadron submit train.yaml --dry-run=client      # checks the manifest, sends nothing
+  squadron submit train.yaml --dry-run -o json     # the server checks it all
   helm template … | squadron submit - -q research --cluster east
 
-The manifest is a plain RayJob (ray.io/v1); it is sent unchanged. Without -q the label squadron.dev/queue of the manifest
-counts, then the queue \"default\". A lost answer never makes two jobs: every submission carries an idempotency key.";
+The manifest is a plain RayJob (ray.io/v1); it is sent unchanged. Without -q the label squadron.dev/queue of the manifest counts, then the queue \"default\". A lost answer never makes two jobs: every submission carries an idempotency key.";
 
 /// Submit a RayJob manifest
 #[derive(Debug, Args)]
@@ -44,7 +43,7 @@ pub struct SubmitArgs {
     #[arg(value_name = "FILE|-")]
     file: String,
     /// Queue that the job waits in and is paid by
-    #[arg(short, long, env = "SQUADRON_QUEUE")]
+    #[arg(short, long, env = "SQUADRON_QUEUE", hide_env_values = true)]
     queue: Option<QueueName>,
     /// Pin the job to one cluster
     #[arg(long)]
