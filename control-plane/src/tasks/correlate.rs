@@ -24,7 +24,7 @@ const BATCH: i64 = 500;
 /// What ended longer before the oldest fact does not bear on it, in milliseconds.
 const LOOK_BACK_MS: i64 = 3_600_000;
 
-/// Judges the next facts of every cluster, and whether open incidents are over.
+/// Judges the next facts of every cluster.
 pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
     let Some(term) = duty::hold(app, CONSUMER, holder).await? else { return Ok(Left::Nothing) };
     let batches = app.store.next_facts(CONSUMER, Some(project::CONSUMER), BATCH).await?;
@@ -33,9 +33,12 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
         let changes = if facts.is_empty() { Vec::new() } else { judge(app, batch.cluster, &facts).await? };
         consume(app, &term, batch, &changes).await?;
     }
-    if !batches.is_empty() {
-        return Ok(Left::More);
-    }
+    Ok(if batches.is_empty() { Left::Nothing } else { Left::More })
+}
+
+/// Looks whether open incidents are over, which time and other rows decide as much as facts.
+pub async fn sweep(app: &AppState, holder: Uuid) -> Result<Left> {
+    let Some(term) = duty::hold(app, CONSUMER, holder).await? else { return Ok(Left::Nothing) };
     for cluster in app.store.clusters_with_incidents().await? {
         let changes = judge(app, cluster, &[]).await?;
         if !changes.is_empty() {

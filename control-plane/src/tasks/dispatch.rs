@@ -23,10 +23,10 @@ use crate::{clock, state::AppState, wake::Topic};
 /// Looks at every waiting job once.
 pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
     let Some(term) = duty::hold(app, "dispatch", holder).await? else { return Ok(Left::Nothing) };
-    let input = snapshot(app).await?;
-    if input.waiting.is_empty() {
+    if !app.store.any_waiting().await? {
         return Ok(Left::Nothing);
     }
+    let input = snapshot(app).await?;
     let plan = plan(&input);
     for assign in &plan.assign {
         if let Some(version) = commit(app, &term, &input, assign).await? {

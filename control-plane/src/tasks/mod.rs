@@ -25,19 +25,41 @@ use crate::{
 
 /// A pass comes at least this often, hint or not.
 const EVERY: Duration = Duration::from_secs(1);
+/// Incidents end by minutes and hours, not by seconds.
+const SWEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// Runs all tasks until it is dropped.
 pub async fn run(app: AppState) {
     let holder = Uuid::now_v7();
     tokio::join!(
-        forever(&app, holder, "project", Topic::Facts, |app, holder| Box::pin(project::pass(app, holder))),
-        forever(&app, holder, "correlate", Topic::Facts, |app, holder| Box::pin(correlate::pass(
-            app, holder
-        ))),
-        forever(&app, holder, "dispatch", Topic::Dispatch, |app, holder| Box::pin(dispatch::pass(
-            app, holder
-        ))),
-        forever(&app, holder, "release", Topic::Dispatch, |app, holder| Box::pin(release::pass(app, holder))),
+        forever(
+            &app,
+            holder,
+            Task::new("project", Topic::Facts, |app, holder| Box::pin(project::pass(app, holder)))
+        ),
+        forever(
+            &app,
+            holder,
+            Task::new("correlate", Topic::Facts, |app, holder| Box::pin(correlate::pass(app, holder)))
+        ),
+        forever(
+            &app,
+            holder,
+            Task::new("dispatch", Topic::Dispatch, |app, holder| Box::pin(dispatch::pass(app, holder)))
+        ),
+        forever(
+            &app,
+            holder,
+            Task::new("release", Topic::Dispatch, |app, holder| Box::pin(release::pass(app, holder)))
+        ),
+        forever(
+            &app,
+            holder,
+            Task {
+                every: SWEEP_EVERY,
+                ..Task::new("sweep", Topic::Clusters, |app, holder| Box::pin(correlate::sweep(app, holder)))
+            }
+        ),
     );
 }
 
@@ -52,7 +74,23 @@ pub enum Left {
 type Pass =
     for<'a> fn(&'a AppState, Uuid) -> Pin<Box<dyn Future<Output = squadron_store::Result<Left>> + Send + 'a>>;
 
-async fn forever(app: &AppState, holder: Uuid, name: &'static str, topic: Topic, pass: Pass) {
+/// What is done again and again, and when.
+struct Task {
+    name: &'static str,
+    /// Hints that make a pass come earlier.
+    topic: Topic,
+    every: Duration,
+    pass: Pass,
+}
+
+impl Task {
+    fn new(name: &'static str, topic: Topic, pass: Pass) -> Task {
+        Task { name, topic, every: EVERY, pass }
+    }
+}
+
+async fn forever(app: &AppState, holder: Uuid, task: Task) {
+    let Task { name, topic, every, pass } = task;
     let mut hints: Listener = app.wake.listen(topic);
     let mut failing = false;
     loop {
@@ -64,7 +102,7 @@ async fn forever(app: &AppState, holder: Uuid, name: &'static str, topic: Topic,
             Ok(Left::Nothing) => tell_recovery(name, &mut failing),
             Err(error) => tell_failure(name, &chain(&error), &mut failing),
         }
-        hints.next(EVERY).await;
+        hints.next(every).await;
     }
 }
 
@@ -76,6 +114,6 @@ fn tell_recovery(name: &'static str, failing: &mut bool) {
 
 fn tell_failure(name: &'static str, error: impl Display, failing: &mut bool) {
     if !std::mem::replace(failing, true) {
-        tracing::warn!(task = name, %error, "a pass failed and changed nothing; it is tried again every second");
+        tracing::warn!(task = name, %error, "a pass failed and changed nothing; it is tried again");
     }
 }

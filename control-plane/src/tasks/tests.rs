@@ -49,6 +49,7 @@ async fn settle(app: &AppState, holder: Uuid) {
     loop {
         let mut left = vec![project::pass(app, holder).await.unwrap()];
         left.push(correlate::pass(app, holder).await.unwrap());
+        left.push(correlate::sweep(app, holder).await.unwrap());
         left.push(dispatch::pass(app, holder).await.unwrap());
         if left.iter().all(|left| *left == Left::Nothing) {
             return;

@@ -154,6 +154,7 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
         .txn("test", &NOW, |db, now| Box::pin(waiting::snapshot(db, now.plus_millis(-1))))
         .await
         .unwrap();
+    assert!(store.any_waiting().await.unwrap());
     let cluster = &input.clusters[0];
     assert_eq!((cluster.standing, cluster.nodes.len(), cluster.pods.len()), (Standing::Heard, 1, 1));
     assert_eq!((cluster.pods[0].requests, cluster.attempts[0].id), (ONE, id));

@@ -10,7 +10,7 @@ use squadron_core::{
 };
 
 use crate::{
-    Result, at,
+    Result, Store, at,
     attempt::attempt_id,
     job::gang,
     resources::{ALLOCATABLE, PLAIN, resources},
@@ -19,6 +19,14 @@ use crate::{
 
 /// Age of a decision that is written again although nothing changed, in milliseconds.
 const REFRESH_MS: i64 = 10_000;
+
+impl Store {
+    /// Whether there is anything to place.
+    pub async fn any_waiting(&self) -> Result<bool> {
+        let query = "select exists (select 1 from job where state = 'queued')";
+        Ok(sqlx::query_scalar(query).fetch_one(self.pool()).await?)
+    }
+}
 
 /// Everything that one pass looks at, as it was at one moment. Call it first in its transaction.
 pub async fn snapshot(db: &mut PgConnection, silent_before: Timestamp) -> Result<Input> {
