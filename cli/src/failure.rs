@@ -98,9 +98,15 @@ impl From<Problem> for Failure {
             "" => String::new(),
             id => format!(", request {id}"),
         };
+        let told = |field: &FieldProblem| problem.detail.contains(&field.problem);
+        let fields = if problem.fields.len() == 1 && problem.fields.iter().all(told) {
+            Vec::new()
+        } else {
+            problem.fields
+        };
         Failure {
             next: problem.next_step,
-            fields: problem.fields,
+            fields,
             reference: format!("{}{request}", problem.code),
             ..Failure::new(Exit::of_problem(&problem.code, problem.status), problem.detail)
         }

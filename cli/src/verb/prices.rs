@@ -3,10 +3,12 @@
 use std::{
     fs::File,
     io::{self, Read},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use clap::{Args, Subcommand};
+use squadron_api::error::FieldProblem;
+use squadron_core::meter::Sheet;
 
 use crate::{
     app::App,
@@ -74,7 +76,7 @@ pub async fn run(args: PricesArgs, app: &App) -> Result<Exit, Failure> {
             app.out.data(&sheet)?;
         }
         PricesVerb::Apply { file, dry_run, output } => {
-            let sheet = read(&file)?;
+            let sheet = checked(read(&file)?, &file)?;
             let reply = app.client()?.put_prices(sheet, dry_run).await?;
             let verb = if dry_run { "is valid and was not applied" } else { "is in force" };
             let intervals = count(reply.intervals as usize, "interval");
@@ -90,7 +92,18 @@ pub async fn run(args: PricesArgs, app: &App) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-fn read(path: &PathBuf) -> Result<String, Failure> {
+/// Refuses a sheet here already, with the code that the server runs.
+fn checked(sheet: String, path: &Path) -> Result<String, Failure> {
+    let Err(bad) = Sheet::parse(&sheet) else { return Ok(sheet) };
+    let number = count(bad.problems.len(), "problem");
+    let fields =
+        bad.problems.into_iter().map(|problem| FieldProblem { path: problem.path, problem: problem.problem });
+    Err(Failure::usage(format!("{} is no valid price sheet ({number}); nothing was sent", path.display()))
+        .fields(fields.collect())
+        .next("correct the lines above and apply it again"))
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
     let mut text = String::new();
     let read = if path.as_os_str() == "-" {
         io::stdin().lock().take(LONGEST_SHEET).read_to_string(&mut text)
