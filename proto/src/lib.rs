@@ -12,6 +12,8 @@ pub mod link {
 pub const CLUSTER_HEADER: &str = "squadron-cluster";
 /// Greatest encoded message on the control connection, in bytes.
 pub const CONTROL_LIMIT: usize = 64 * 1024;
+/// Greatest encoded message down the control connection, in bytes: a whole desired state, manifests included.
+pub const DESIRED_LIMIT: usize = 16 * 1024 * 1024;
 /// Greatest encoded message on the ingest connection, in bytes; the decompressed batch has the same limit times 4.
 pub const INGEST_LIMIT: usize = 1024 * 1024;
 /// Greatest decompressed batch, in bytes.

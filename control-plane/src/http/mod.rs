@@ -5,36 +5,54 @@
 //! answered as an internal error and ends nothing else.
 
 pub mod assets;
+pub mod audit;
 pub mod auth;
+pub mod clusters;
 pub mod error;
+pub mod events;
 pub mod health;
 pub mod incidents;
 pub mod jobs;
 mod layers;
+pub mod logs;
 pub mod openapi;
 pub mod page;
 pub mod prices;
 pub mod queues;
 pub mod request_id;
 pub mod routes;
+pub mod session;
+pub mod tokens;
 pub mod usage;
 
-use axum::Router;
+use axum::{Extension, Router};
+use tokio_util::sync::CancellationToken;
 
 use self::routes::{Route, Routes};
 use crate::state::AppState;
+
+/// Cancelled when we stop; answers that would go on for ever end with it.
+#[derive(Clone)]
+pub struct Ending(pub CancellationToken);
 
 /// Everything that people reach, and the table of who may pass where.
 pub fn router(state: &AppState, stop: CancellationToken) -> (Router, Vec<Route>) {
     let routes = Routes::new(state.clone());
     let routes = health::mount(routes);
     let routes = openapi::mount(routes);
+    let routes = session::mount(routes);
+    let routes = tokens::mount(routes);
+    let routes = audit::mount(routes);
+    let routes = events::mount(routes);
+    let routes = clusters::mount(routes);
     let routes = jobs::mount(routes);
+    let routes = logs::mount(routes);
     let routes = queues::mount(routes);
     let routes = incidents::mount(routes);
     let routes = usage::mount(routes);
     let routes = prices::mount(routes);
     let (router, table) = routes.finish();
     let router = router.fallback(assets::serve).method_not_allowed_fallback(layers::method_not_allowed);
+    let router = router.layer(Extension(Ending(stop)));
     (layers::around(router, state).with_state(state.clone()), table)
 }

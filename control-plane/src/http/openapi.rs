@@ -5,8 +5,9 @@ use squadron_api::error::Problem;
 use utoipa::OpenApi;
 
 use super::{
-    health, incidents, jobs, prices, queues, usage,
+    audit, clusters, events, health, incidents, jobs, logs, prices, queues,
     routes::{Access, Routes},
+    session, tokens, usage,
 };
 
 #[derive(OpenApi)]
@@ -26,6 +27,12 @@ pub fn document() -> utoipa::openapi::OpenApi {
     let mut document = Doc::openapi();
     let parts = [
         health::Doc::openapi(),
+        session::Doc::openapi(),
+        tokens::Doc::openapi(),
+        audit::Doc::openapi(),
+        events::Doc::openapi(),
+        clusters::Doc::openapi(),
+        logs::Doc::openapi(),
         jobs::Doc::openapi(),
         queues::Doc::openapi(),
         incidents::Doc::openapi(),

@@ -62,6 +62,8 @@ pub struct Beat {
     /// Our clock minus the agent's, in milliseconds.
     pub skew_ms: i64,
     pub spool_bytes: i64,
+    /// Newest desired state that the agent applied.
+    pub applied_generation: u64,
 }
 
 impl Store {
@@ -88,15 +90,19 @@ impl Store {
         let heard: Vec<_> = beats.iter().map(|beat| at(beat.heard_at)).collect();
         let skews: Vec<_> = beats.iter().map(|beat| beat.skew_ms).collect();
         let spools: Vec<_> = beats.iter().map(|beat| beat.spool_bytes).collect();
+        let applied: Vec<_> = beats.iter().map(|beat| signed(beat.applied_generation)).collect();
         sqlx::query(
-            "update cluster c set last_heard_at = b.heard, clock_skew_ms = b.skew, spool_bytes = b.spool
-             from unnest($1::uuid[], $2::timestamptz[], $3::bigint[], $4::bigint[]) as b (id, heard, skew, spool)
+            "update cluster c set last_heard_at = b.heard, clock_skew_ms = b.skew, spool_bytes = b.spool,
+                applied_generation = greatest(c.applied_generation, b.applied)
+             from unnest($1::uuid[], $2::timestamptz[], $3::bigint[], $4::bigint[], $5::bigint[])
+                  as b (id, heard, skew, spool, applied)
              where c.id = b.id and (c.last_heard_at is null or c.last_heard_at < b.heard)",
         )
         .bind(ids)
         .bind(heard)
         .bind(skews)
         .bind(spools)
+        .bind(applied)
         .execute(self.pool())
         .await?;
         Ok(())

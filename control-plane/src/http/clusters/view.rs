@@ -1,0 +1,134 @@
+//! A cluster as people see it. Silence is judged here, from the time of its last word.
+
+use squadron_api::cluster::{Cluster as Shown, ClusterIdentity};
+use squadron_core::{
+    identity::keys::KeySet,
+    sentence::{duration, when},
+    time::Timestamp,
+};
+use squadron_store::{
+    cluster::{Cluster, Identity, State},
+    node::Capacity,
+};
+
+use crate::state::Settings;
+
+/// The row with what its nodes offer, as of `now`.
+pub fn show(row: Cluster, capacity: Option<Capacity>, now: Timestamp, settings: &Settings) -> Shown {
+    let silent_since = silent_since(&row, now, settings);
+    let capacity = capacity.unwrap_or_default();
+    Shown {
+        state: if silent_since.is_some() { "silent".to_owned() } else { row.state.word().to_owned() },
+        sentence: sentence(&row, silent_since, now),
+        id: row.id,
+        name: row.name,
+        last_heard_at: row.last_heard_at,
+        silent_since,
+        identity: row.reoffer.or(row.identity).map(identity),
+        agent_version: row.agent_version,
+        kubernetes_version: row.kubernetes_version,
+        clock_skew_ms: row.clock_skew_ms,
+        spool_bytes: row.spool_bytes,
+        nodes: capacity.nodes,
+        allocatable: capacity.allocatable,
+        free: capacity.free,
+        alarm: row.alarm,
+        version: row.version,
+    }
+}
+
+fn silent_since(row: &Cluster, now: Timestamp, settings: &Settings) -> Option<Timestamp> {
+    let limit = i64::try_from(settings.silent_after().as_millis()).unwrap_or(i64::MAX);
+    row.last_heard_at.filter(|heard| row.state == State::Active && now.millis_since(*heard) > limit)
+}
+
+fn sentence(row: &Cluster, silent_since: Option<Timestamp>, now: Timestamp) -> String {
+    match (row.state, silent_since, row.last_heard_at) {
+        (State::Invited, ..) => match row.code_expires_at.filter(|end| *end > now) {
+            Some(end) => format!("waits for its agent; the enrolment code is good until {}", when(end)),
+            None => format!("the enrolment code has expired; run `squadron cluster add {}` again", row.name),
+        },
+        (State::Pending, ..) => {
+            format!("offered its identity and waits for `squadron cluster accept {}`", row.name)
+        }
+        (State::Revoked, ..) => "was revoked; its agent is refused".to_owned(),
+        (State::Active, Some(since), _) => format!(
+            "silent for {}, since {}; its jobs go on, and their news arrives when it is heard again",
+            duration(since, now),
+            when(since)
+        ),
+        (State::Active, None, Some(heard)) => format!("heard {} ago", duration(heard, now)),
+        (State::Active, None, None) => "accepted; its agent has not connected yet".to_owned(),
+    }
+}
+
+fn identity(identity: Identity) -> ClusterIdentity {
+    ClusterIdentity {
+        key_ids: KeySet::read(&identity.jwks).map(|set| set.ids()).unwrap_or_default(),
+        issuer: identity.issuer,
+        subject: identity.subject,
+        kube_system_uid: identity.kube_system_uid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use squadron_core::id::ClusterId;
+    use uuid::Uuid;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_790_000_000_000_000);
+
+    fn row(state: State, heard_ms_ago: Option<i64>) -> Cluster {
+        Cluster {
+            id: ClusterId(Uuid::from_u128(1)),
+            name: "east".into(),
+            state,
+            created_at: NOW,
+            code_sha256: None,
+            code_expires_at: None,
+            identity: None,
+            reoffer: None,
+            agent_epoch: 0,
+            agent_pod_uid: String::new(),
+            agent_version: String::new(),
+            kubernetes_version: String::new(),
+            last_heard_at: heard_ms_ago.map(|ago| NOW.plus_millis(-ago)),
+            clock_skew_ms: None,
+            spool_bytes: 0,
+            desired_generation: 0,
+            alarm: String::new(),
+            version: 1,
+        }
+    }
+
+    fn shown(row: Cluster) -> Shown {
+        let settings = Settings {
+            public_url: String::new(),
+            agent_address: String::new(),
+            ca_bundle: String::new(),
+            heartbeat: Duration::from_secs(10),
+            finished_retention: Duration::ZERO,
+        };
+        show(row, None, NOW, &settings)
+    }
+
+    #[test]
+    fn two_missed_heartbeats_and_a_half_are_silence() {
+        assert_eq!(shown(row(State::Active, Some(25_000))).state, "active");
+        let silent = shown(row(State::Active, Some(25_001)));
+        assert_eq!((silent.state.as_str(), silent.silent_since), ("silent", Some(NOW.plus_millis(-25_001))));
+        assert!(silent.sentence.starts_with("silent for 25 s"), "{}", silent.sentence);
+    }
+
+    #[test]
+    fn only_an_active_cluster_can_be_silent() {
+        for state in [State::Invited, State::Pending, State::Revoked] {
+            assert_eq!(shown(row(state, Some(99_000))).state, state.word());
+        }
+        assert_eq!(shown(row(State::Active, None)).sentence, "accepted; its agent has not connected yet");
+    }
+}

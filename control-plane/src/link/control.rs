@@ -1,0 +1,183 @@
+//! The control stream: heartbeats up, desired states down.
+//!
+//! Invariant: what goes down is the whole set that the cluster should hold, with its generation, never a difference.
+
+use std::time::Duration;
+
+use prost::Message as _;
+use squadron_proto::{
+    CONTROL_LIMIT,
+    link::{
+        Challenge, ControlDown, ControlUp, DesiredAttempt, DesiredState, Heartbeat, HeartbeatReply, Welcome,
+        control_down::Message as DownMessage, control_up::Message as UpMessage,
+    },
+};
+use squadron_store::{attempt::DesiredRow, cluster::agent::Beat};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep_until},
+};
+use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
+use tonic::Streaming;
+
+use super::{
+    Down, LinkService,
+    guest::Guest,
+    hello, refuse,
+    stream::{End, HELLO_DEADLINE, OUTBOX, Outbox, Session, out_of_order},
+};
+use crate::clock;
+
+/// How often a desired state that could not be read is tried again.
+const TRY_AGAIN: Duration = Duration::from_millis(500);
+
+/// Starts the stream's task; the answer is what it sends.
+pub fn open(service: LinkService, guest: Guest, up: Streaming<ControlUp>) -> Down<ControlDown> {
+    let (sender, receiver) = mpsc::channel(OUTBOX);
+    tokio::spawn(async move {
+        let out = Outbox(sender);
+        if let Err(End::Refused(refused)) = run(service, guest, up, &out).await {
+            tracing::info!(code = refused.code, message = refused.message, "closing a control stream");
+            // The peer may be gone; then nobody needs the last word.
+            let _told = out.send(down(DownMessage::Refused(refused))).await;
+        }
+    });
+    Box::pin(ReceiverStream::new(receiver))
+}
+
+fn down(message: DownMessage) -> ControlDown {
+    ControlDown { message: Some(message) }
+}
+
+async fn run(
+    service: LinkService,
+    guest: Guest,
+    mut up: Streaming<ControlUp>,
+    out: &Outbox<ControlDown>,
+) -> Result<(), End> {
+    let nonce = hello::nonce();
+    out.send(down(DownMessage::Challenge(Challenge { nonce: nonce.to_vec().into() }))).await?;
+    let first = tokio::time::timeout(HELLO_DEADLINE, next(&mut up)).await.map_err(|_late| End::Gone)??;
+    let UpMessage::Hello(said) = first else { return Err(out_of_order("it must begin with a hello")) };
+    let session = Session::begin(service, guest, &nonce, &said).await?;
+    let beat = session.service.app.settings.heartbeat;
+    let welcome = Welcome {
+        heartbeat_every_ms: u64::try_from(beat.as_millis()).unwrap_or(u64::MAX),
+        ..Welcome::default()
+    };
+    out.send(down(DownMessage::Welcome(welcome))).await?;
+    tracing::info!(cluster = session.guest.name, epoch = session.epoch.0, "an agent is connected");
+    let mut control = Control { session, sent: None, quiet_after: beat * 4, heard: Instant::now() };
+    control.converse(&mut up, out).await
+}
+
+/// The next message, within the limit of this connection.
+async fn next(up: &mut Streaming<ControlUp>) -> Result<UpMessage, End> {
+    let message = match up.next().await {
+        Some(Ok(message)) => message,
+        Some(Err(_)) | None => return Err(End::Gone),
+    };
+    if message.encoded_len() > CONTROL_LIMIT {
+        return Err(out_of_order("a message is longer than 64 KiB"));
+    }
+    message.message.ok_or_else(|| out_of_order("a message is empty"))
+}
+
+struct Control {
+    session: Session,
+    /// Generation that was sent last.
+    sent: Option<u64>,
+    /// Silence after which the stream is given up.
+    quiet_after: Duration,
+    heard: Instant,
+}
+
+impl Control {
+    async fn converse(
+        &mut self,
+        up: &mut Streaming<ControlUp>,
+        out: &Outbox<ControlDown>,
+    ) -> Result<(), End> {
+        loop {
+            let up_to_date = self.send_desired(out).await?;
+            let try_again = Instant::now() + if up_to_date { self.quiet_after } else { TRY_AGAIN };
+            tokio::select! {
+                message = next(up) => self.hear(message?, out).await?,
+                news = self.session.news() => news?,
+                () = sleep_until(try_again.min(self.heard + self.quiet_after)) => {
+                    if self.heard.elapsed() >= self.quiet_after {
+                        return Err(End::Gone);
+                    }
+                }
+            }
+            self.session.check_standing()?;
+        }
+    }
+
+    async fn hear(&mut self, message: UpMessage, out: &Outbox<ControlDown>) -> Result<(), End> {
+        self.heard = Instant::now();
+        match message {
+            UpMessage::Heartbeat(beat) => self.beat(&beat, out).await,
+            UpMessage::FreshToken(token) => self.session.renew(token).await,
+            UpMessage::Hello(_) => Err(out_of_order("a second hello")),
+        }
+    }
+
+    async fn beat(&self, beat: &Heartbeat, out: &Outbox<ControlDown>) -> Result<(), End> {
+        let now = clock::now();
+        self.session.service.beats.note(Beat {
+            cluster: self.session.guest.cluster,
+            heard_at: now,
+            skew_ms: now.0.saturating_sub(beat.sent_at_us) / 1_000,
+            spool_bytes: i64::try_from(beat.spool_bytes).unwrap_or(i64::MAX),
+            applied_generation: beat.desired_generation,
+        });
+        out.send(down(DownMessage::HeartbeatReply(HeartbeatReply {
+            number: beat.number,
+            received_at_us: now.0,
+        })))
+        .await
+    }
+
+    /// Sends the desired state if a newer one exists. False when it could not be read.
+    async fn send_desired(&mut self, out: &Outbox<ControlDown>) -> Result<bool, End> {
+        let newest = self.session.desired_generation();
+        if self.sent.is_some_and(|sent| sent >= newest) {
+            return Ok(true);
+        }
+        let (generation, rows) =
+            match self.session.service.app.store.desired(self.session.guest.cluster).await {
+                Ok(read) => read,
+                Err(error) => {
+                    tracing::warn!(%error, "a desired state could not be read; trying again");
+                    return Ok(false);
+                }
+            };
+        let generation = u64::try_from(generation).unwrap_or(0);
+        let state = DesiredState { generation, attempts: rows.into_iter().map(attempt).collect() };
+        if state.encoded_len() + 64 > squadron_proto::DESIRED_LIMIT {
+            let message =
+                "the cluster's desired state is longer than one message may be; cancel some of its jobs";
+            tracing::error!(cluster = self.session.guest.name, message);
+            return Err(End::Refused(refuse::refused(
+                squadron_proto::link::refused::Code::Unspecified,
+                message,
+                30_000,
+            )));
+        }
+        out.send(down(DownMessage::Desired(state))).await?;
+        self.sent = Some(generation);
+        Ok(true)
+    }
+}
+
+fn attempt(row: DesiredRow) -> DesiredAttempt {
+    DesiredAttempt {
+        job_id: row.id.job.to_string(),
+        number: row.id.number,
+        queue: row.queue,
+        name: row.object_name,
+        namespace: row.namespace,
+        manifest: row.manifest,
+    }
+}

@@ -1,0 +1,90 @@
+//! The link's server side: enrolment, the control stream, the ingest stream.
+//!
+//! Invariant: nothing of a stream is believed before its token and its key's signature were verified, and nothing is
+//! acknowledged before its commit. A database that is away ends no stream: acknowledgements wait, and so do agents.
+//! Fails closed with one constant text; the reason is in the log and the audit. Repaired by the agent's reconnecting.
+
+mod beats;
+mod control;
+mod enrol;
+mod guest;
+mod hello;
+mod ingest;
+mod keys;
+mod limit;
+mod records;
+mod refuse;
+mod registry;
+mod stream;
+
+use std::pin::Pin;
+
+use squadron_proto::{
+    DESIRED_LIMIT, INGEST_LIMIT,
+    link::{
+        ControlDown, ControlUp, EnrollReply, EnrollRequest, IngestDown, IngestUp,
+        link_server::{Link, LinkServer},
+    },
+};
+use tokio_stream::Stream;
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status, Streaming, service::Routes};
+
+use self::{beats::Beats, limit::Limit, registry::Registry};
+use crate::state::AppState;
+
+/// Room for the frame of a message around its payload, in bytes.
+const FRAME: usize = 4 * 1024;
+
+type Down<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+/// What the streams of all agents share.
+#[derive(Clone)]
+pub struct LinkService {
+    app: AppState,
+    registry: Registry,
+    beats: Beats,
+    enrolments: Limit,
+    stop: CancellationToken,
+}
+
+/// The service as a router, and the tasks behind it until `stop` is cancelled.
+pub fn router(app: &AppState, stop: CancellationToken) -> axum::Router {
+    let service = LinkService {
+        app: app.clone(),
+        registry: Registry::start(app.clone(), stop.clone()),
+        beats: Beats::start(app.clone(), stop.clone()),
+        enrolments: Limit::default(),
+        stop,
+    };
+    let server = LinkServer::new(service)
+        .max_decoding_message_size(INGEST_LIMIT + FRAME)
+        .max_encoding_message_size(DESIRED_LIMIT);
+    Routes::new(server).prepare().into_axum_router()
+}
+
+#[tonic::async_trait]
+impl Link for LinkService {
+    type ControlStream = Down<ControlDown>;
+    type IngestStream = Down<IngestDown>;
+
+    async fn enroll(&self, request: Request<EnrollRequest>) -> Result<Response<EnrollReply>, Status> {
+        enrol::enroll(self, request).await
+    }
+
+    async fn control(
+        &self,
+        request: Request<Streaming<ControlUp>>,
+    ) -> Result<Response<Down<ControlDown>>, Status> {
+        let guest = guest::authenticate(&self.app, &request).await?;
+        Ok(Response::new(control::open(self.clone(), guest, request.into_inner())))
+    }
+
+    async fn ingest(
+        &self,
+        request: Request<Streaming<IngestUp>>,
+    ) -> Result<Response<Down<IngestDown>>, Status> {
+        let guest = guest::authenticate(&self.app, &request).await?;
+        Ok(Response::new(ingest::open(self.clone(), guest, request.into_inner())))
+    }
+}
