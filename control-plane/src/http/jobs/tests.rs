@@ -79,7 +79,7 @@ impl Room {
             token::insert(&mut db, &row, &auth::digest(&format!("sqd_{role}"))).await.unwrap();
         }
         app.store.ensure_queue(&"research".parse().unwrap(), NOW).await.unwrap();
-        let (router, _) = router(&app);
+        let (router, _) = router(&app, tokio_util::sync::CancellationToken::new());
         Room { app, router }
     }
 
