@@ -19,6 +19,8 @@ mod schema;
 pub mod types;
 mod validate;
 pub mod view;
+#[cfg(test)]
+mod world;
 
 pub use failures::Failures;
 pub use options::Options;
