@@ -94,14 +94,15 @@ impl ClientError {
 fn is_certificate_error(error: &reqwest::Error) -> bool {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = error.source();
     while let Some(layer) = cause {
-        let inside_io = layer.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        let tls = layer
-            .downcast_ref::<rustls::Error>()
-            .or_else(|| inside_io.and_then(|inner| inner.downcast_ref::<rustls::Error>()));
-        if matches!(tls, Some(rustls::Error::InvalidCertificate(_))) {
+        if matches!(layer.downcast_ref(), Some(rustls::Error::InvalidCertificate(_))) {
             return true;
         }
-        cause = layer.source();
+        // An I/O error names what is inside its inner error as its source, and so hides the inner error itself.
+        let inside_io = layer.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        cause = match inside_io {
+            Some(inner) => Some(inner),
+            None => layer.source(),
+        };
     }
     false
 }
