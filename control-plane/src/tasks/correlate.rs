@@ -93,10 +93,10 @@ async fn commit(
         .txn("correlate", &(term, cluster, batch, changes), |db, (term, cluster, batch, changes)| {
             Box::pin(async move {
                 term::check(db, term).await?;
-                if let Some(batch) = batch {
-                    if !cursor::advance(db, CONSUMER, batch).await? {
-                        return Ok(Vec::new());
-                    }
+                if let Some(batch) = batch
+                    && !cursor::advance(db, CONSUMER, batch).await?
+                {
+                    return Ok(Vec::new());
                 }
                 let (mut changed, now) = (Vec::new(), clock::now());
                 for change in *changes {

@@ -47,8 +47,8 @@ impl StoreError {
     }
 
     /// A row that cannot be read; `problem` is a short phrase.
-    pub fn corrupt(table: &'static str, problem: impl ToString) -> StoreError {
-        StoreError::Corrupt { table, problem: problem.to_string() }
+    pub fn corrupt(table: &'static str, problem: impl Into<String>) -> StoreError {
+        StoreError::Corrupt { table, problem: problem.into() }
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
     fs, io,
     os::unix::{fs::DirBuilderExt, process::CommandExt},
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::Command,
 };
 
 use nix::unistd::{Gid, Uid, User, chown};
@@ -95,12 +95,13 @@ impl RunAs {
 
     /// Whether this user can walk to `path`, judged by asking the system as that user.
     fn reaches(&self, path: &Path) -> bool {
-        self.command(Path::new("/bin/sh")).arg("-c").arg("cd -- \"$0\"").arg(path).output().is_ok_and(ok)
+        self.command(Path::new("/bin/sh"))
+            .arg("-c")
+            .arg("cd -- \"$0\"")
+            .arg(path)
+            .output()
+            .is_ok_and(|done| done.status.success())
     }
-}
-
-fn ok(output: Output) -> bool {
-    output.status.success()
 }
 
 /// A data folder with its socket folder, and the binaries that serve it.

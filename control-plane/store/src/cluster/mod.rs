@@ -156,7 +156,7 @@ pub(crate) fn signed(value: u64) -> i64 {
 }
 
 fn parse_jwks(text: &str) -> Result<serde_json::Value> {
-    serde_json::from_str(text).map_err(|error| StoreError::corrupt("cluster", error))
+    serde_json::from_str(text).map_err(|error| StoreError::corrupt("cluster", error.to_string()))
 }
 
 #[cfg(test)]
