@@ -157,7 +157,7 @@ mod tests {
         let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..12 {
             let below = format!("*a{}", level - 1);
-            text += &format!("a{level}: &a{level} [{}]\n", vec![below.as_str(); 9].join(", "));
+            text += &format!("a{level}: &a{level} [{}]\n", [below.as_str(); 9].join(", "));
         }
         assert!(read_yaml(&text).unwrap_err().problem.contains("cannot be read as YAML"));
         let wide = format!("a: &a \"{}\"\nb: [{}]\n", "x".repeat(1_000), vec!["*a"; 5_000].join(", "));

@@ -42,7 +42,7 @@ fn strike(world: &mut World, shock: &Shock) {
             }
         }
         Shock::Replicas(number) => {
-            world.get_mut("RayCluster", "c")["spec"]["workerGroupSpecs"][0]["replicas"] = json!(number)
+            world.get_mut("RayCluster", "c")["spec"]["workerGroupSpecs"][0]["replicas"] = json!(number);
         }
         Shock::Quota(full) => world.refused = full.then_some(("g", "exceeded quota")),
         Shock::Tick => world.tick(),
