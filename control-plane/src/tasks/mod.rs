@@ -100,7 +100,7 @@ async fn forever(app: &AppState, holder: Uuid, task: Task) {
         match done {
             Ok(Left::More) => continue,
             Ok(Left::Nothing) => tell_recovery(name, &mut failing),
-            Err(error) => tell_failure(name, &chain(&error), &mut failing),
+            Err(error) => tell_failure(name, chain(&error), &mut failing),
         }
         hints.next(every).await;
     }

@@ -219,7 +219,7 @@ async fn advance_job(
             news.jobs.insert(attempt.job, version);
         }
         Err(refused) => {
-            tracing::debug!(%attempt, position = ?row.position, %refused, "a fact changes no job")
+            tracing::debug!(%attempt, position = ?row.position, %refused, "a fact changes no job");
         }
     }
     Ok(())
