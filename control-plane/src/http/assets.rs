@@ -13,7 +13,7 @@ use squadron_api::error::Code;
 use super::error::Api;
 
 #[derive(RustEmbed)]
-#[folder = "$CARGO_MANIFEST_DIR/../web/dist"]
+#[folder = "../web/dist"]
 #[allow_missing = true]
 struct Files;
 
