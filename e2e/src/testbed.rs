@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, path::PathBuf, process::Command};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use crate::{command, program::Program};
 
@@ -20,7 +20,7 @@ pub fn up(clusters: &[String]) -> Result<()> {
 
 /// Takes clusters down.
 pub fn down(clusters: &[String]) -> Result<()> {
-    command::run(&mut testbed(["down", "--clusters", &clusters.join(",")]))
+    command::run(testbed(["down"]).args(clusters))
 }
 
 /// The admin kubeconfig of a cluster.
@@ -45,26 +45,24 @@ pub fn tool(name: &str, cluster: &str) -> Result<Command> {
     Ok(tool)
 }
 
-/// Builds the agent's image and loads it into clusters.
-pub fn load_agent(clusters: &[String]) -> Result<()> {
+/// Builds the agent's image and loads it into a cluster.
+pub fn load_agent(cluster: &str) -> Result<()> {
     let binary = Program::Agent.path();
-    let mut build =
-        testbed(["build-image".as_ref(), "agent".as_ref(), "--binary".as_ref(), binary.as_os_str()]);
-    let printed = command::output(&mut build)?;
-    let archive = printed.lines().last().unwrap_or_default().trim().to_owned();
-    if archive.is_empty() {
-        bail!("`{}` printed no path of an image archive", command::shown(&build));
-    }
-    let mut load = testbed(["load-image"]);
-    command::output(load.args(clusters).arg(archive)).map(drop)
+    command::output(testbed(["build-image", "agent", "--binary"]).arg(binary))?;
+    command::output(&mut testbed(["load-image", cluster, "agent"])).map(drop)
 }
 
-/// The agent's network: cut off from the control plane, or as it was.
-pub fn cut(cluster: &str) -> Result<()> {
-    command::output(&mut testbed(["cut", cluster])).map(drop)
+/// Drops everything between the cluster and a port of the control plane, both ways.
+pub fn cut(cluster: &str, port: u16) -> Result<()> {
+    command::output(&mut testbed(["cut", cluster, "--port", &port.to_string()])).map(drop)
 }
 
 /// Undoes [`cut`].
 pub fn heal(cluster: &str) -> Result<()> {
     command::output(&mut testbed(["heal", cluster])).map(drop)
+}
+
+/// Appends a line to the fake kernel log that the node role of the agent reads.
+pub fn kernel_line(cluster: &str, line: &str) -> Result<()> {
+    command::output(&mut testbed(["fake-kernel-line", cluster, line])).map(drop)
 }

@@ -34,8 +34,8 @@ pub fn until<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Result<Lo
 }
 
 /// Found if `holds`, else `seen` for the message.
-pub fn found_if(holds: bool, seen: impl ToString) -> Look<()> {
-    if holds { Look::Found(()) } else { Look::NotYet(seen.to_string()) }
+pub fn found_if(holds: bool, seen: impl Into<String>) -> Look<()> {
+    if holds { Look::Found(()) } else { Look::NotYet(seen.into()) }
 }
 
 #[cfg(test)]

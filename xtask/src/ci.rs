@@ -1,7 +1,10 @@
 //! The whole check, ordered so that the cheapest failure comes first. `make test` and CI run exactly this.
 
 use anyhow::Result;
-use squadron_e2e::command;
+use squadron_e2e::{
+    command,
+    stage::{Spec, Stage},
+};
 
 use crate::{build, generate, setup, steps::Steps, tidy};
 
@@ -49,6 +52,30 @@ fn dependency_policy() -> Result<()> {
     command::run(&mut cargo("deny check bans licenses sources"))
 }
 
+/// Real jobs on two real clusters. What an earlier run left of the stage is removed first and afterwards.
 fn clusters(steps: &mut Steps) {
     steps.step("programs", build::programs);
+    steps.step("a clean stage", strike);
+    steps.tests("jobs on two clusters", &mut e2e("path"));
+    steps.tests("refusals", &mut e2e("refusals"));
+    steps.step("clean up", strike);
+}
+
+/// The long tests: networks are cut and programs killed under running jobs.
+pub fn chaos() -> Result<()> {
+    let mut steps = Steps::default();
+    steps.step("what the machine must have", setup::run);
+    steps.step("console", build::web);
+    steps.step("programs", build::programs);
+    steps.tests("chaos", &mut e2e("chaos"));
+    steps.finish()
+}
+
+/// One at a time: the tests of a file share the stage.
+fn e2e(file: &str) -> std::process::Command {
+    cargo(&format!("test --locked --package squadron-e2e --test {file} -- --test-threads 1 --nocapture"))
+}
+
+fn strike() -> Result<()> {
+    Stage::found(Spec::tests()).strike()
 }

@@ -1,9 +1,13 @@
 //! The runs behind `make`: house rules, generated files, the whole check, the demo.
 
 mod acceptance;
+mod bench;
 mod build;
 mod ci;
+mod clean;
+mod clock;
 mod counts;
+mod demo;
 mod generate;
 mod repo;
 mod setup;
@@ -40,6 +44,20 @@ enum Task {
     },
     /// Run KubeRay's own end-to-end functions against our agent or against KubeRay's operator.
     Acceptance(acceptance::Acceptance),
+    /// Two clusters, a control plane, three jobs.
+    Demo,
+    /// Stop the demo and remove what it made.
+    DemoDown,
+    /// Cut networks and kill programs under running jobs.
+    Chaos,
+    /// Measure from submit to the driver's first line, beside KubeRay's operator.
+    BenchSubmit {
+        /// Measured runs of each.
+        #[arg(long, default_value_t = 5)]
+        runs: u32,
+    },
+    /// Stop every stage and take its clusters down.
+    Clean,
 }
 
 fn main() -> Result<()> {
@@ -49,6 +67,24 @@ fn main() -> Result<()> {
         Task::Generate { check: true } => generate::check(),
         Task::Generate { check: false } => generate::write(),
         Task::Ci { quick } => ci::run(quick),
-        Task::Acceptance(acceptance) => acceptance.run(),
+        Task::Acceptance(acceptance) => {
+            ready()?;
+            acceptance.run()
+        }
+        Task::Demo => demo::run(),
+        Task::DemoDown => demo::down(),
+        Task::Chaos => ci::chaos(),
+        Task::BenchSubmit { runs } => {
+            ready()?;
+            bench::submit(runs)
+        }
+        Task::Clean => clean::run(),
     }
+}
+
+/// What every run on clusters needs first.
+fn ready() -> Result<()> {
+    setup::run()?;
+    build::web()?;
+    build::programs()
 }

@@ -6,23 +6,9 @@
 use anyhow::{Result, bail};
 use squadron_e2e::command;
 
-/// To build: a C compiler for aws-lc, git for the list of files.
-const BUILD: &[&str] = &["build-essential", "cmake", "git", "ca-certificates"];
-/// To run clusters and the private Postgres.
-const CLUSTERS: &[&str] = &[
-    "containerd",
-    "runc",
-    "containernetworking-plugins",
-    "iptables",
-    "nftables",
-    "iproute2",
-    "conntrack",
-    "debootstrap",
-    "procps",
-    "util-linux",
-    "python3",
-    "postgresql",
-];
+/// To build: a C compiler for aws-lc, git for the list of files. What clusters need, the testbed installs itself.
+const BUILD: &[&str] =
+    &["build-essential", "cmake", "git", "ca-certificates", "procps", "util-linux", "postgresql"];
 /// To look at the console as people do.
 const BROWSER: &[&str] = &["chromium"];
 
@@ -41,7 +27,7 @@ pub fn run() -> Result<()> {
         }
     }
     let missing: Vec<&str> =
-        [BUILD, CLUSTERS, BROWSER].concat().into_iter().filter(|name| !is_installed(name)).collect();
+        [BUILD, BROWSER].concat().into_iter().filter(|name| !is_installed(name)).collect();
     if missing.is_empty() { Ok(()) } else { install(&missing) }
 }
 

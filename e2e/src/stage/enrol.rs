@@ -29,7 +29,7 @@ impl Stage {
         let enrolled_with = self.mark(cluster, "control-plane")?;
         let holds = self.mark(cluster, "agent")?;
         if holds != build {
-            testbed::load_agent(&[cluster.to_owned()])?;
+            testbed::load_agent(cluster)?;
         }
         if enrolled_with != self.identity()? {
             self.enrol(cluster)?;
@@ -52,8 +52,8 @@ impl Stage {
             .env("PATH", path_with_tools()?)
             .env("KUBECONFIG", testbed::kubeconfig(cluster)?);
         command::output(&mut shell)?;
-        self.wait_for_state(cluster, &["pending"])?;
-        self.squadron(&["cluster", "accept", cluster, "--yes"])?.ok().map(drop)
+        let limit = PATIENCE.as_secs().to_string();
+        self.squadron(&["cluster", "accept", cluster, "--yes", "--wait", "--timeout", &limit])?.ok().map(drop)
     }
 
     /// Removes what an earlier enrolment left on either side.
@@ -62,7 +62,7 @@ impl Stage {
         uninstall.args(["uninstall", "squadron-agent", "-n", NAMESPACE, "--ignore-not-found", "--wait"]);
         command::output(&mut uninstall)?;
         if self.cluster(cluster)?.is_some() {
-            self.squadron(&["cluster", "remove", cluster, "--yes"])?.ok()?;
+            self.squadron(&["cluster", "revoke", cluster, "--yes"])?.ok()?;
         }
         Ok(())
     }
