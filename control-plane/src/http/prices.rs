@@ -52,7 +52,7 @@ struct PutQuery {
     responses((status = 200, body = String, content_type = "application/yaml")))]
 async fn in_force(State(app): State<AppState>) -> Result<Response> {
     let sheet = app.store.price_sheet().await?.ok_or_else(|| {
-        Api::new(Code::NotFound, "no price sheet is in force", "put one: squadron price-sheet apply FILE")
+        Api::new(Code::NotFound, "no price sheet is in force", "put one: squadron prices apply -f FILE")
     })?;
     Ok(([(header::CONTENT_TYPE, "application/yaml")], sheet.body).into_response())
 }
