@@ -125,7 +125,7 @@ async fn notes(app: &AppState, report: &Report, spans: &Spans, priced: bool) -> 
     let mut notes = Vec::new();
     if !priced {
         notes.push(
-            "no price sheet is in force, so all amounts are 0; put one: squadron prices apply FILE"
+            "no price sheet is in force, so all amounts are 0; put one: squadron prices apply -f FILE"
                 .to_owned(),
         );
     }
