@@ -1,3 +1,5 @@
+//! Reading on, following and putting aside, on a real database.
+
 #![allow(clippy::unwrap_used)]
 
 use squadron_core::fact::NodeFact;

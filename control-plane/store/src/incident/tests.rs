@@ -1,3 +1,5 @@
+//! The life of an incident and the topology behind it, on a real database.
+
 #![allow(clippy::unwrap_used)]
 
 use squadron_core::{

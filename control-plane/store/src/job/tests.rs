@@ -1,3 +1,5 @@
+//! Jobs from submission to release, on a real database.
+
 #![allow(clippy::unwrap_used)]
 
 use squadron_core::{
