@@ -106,7 +106,7 @@ fn tell(operating: Option<&Holding>) {
 fn holding(lease: &Lease) -> Holding {
     let spec = lease.spec.clone().unwrap_or_default();
     let renewed = spec.renew_time.map_or(0, |time| time.0.as_second());
-    let now = crate::watch::now().millis() / 1_000;
+    let now = crate::clock::now().millis() / 1_000;
     Holding {
         lease: lease.metadata.namespace.clone().unwrap_or_default(),
         holder: spec.holder_identity.unwrap_or_default(),

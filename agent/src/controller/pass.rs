@@ -19,7 +19,10 @@ use super::{
     poll::Polls,
     view::{Lens, Writes, judged},
 };
-use crate::watch::{Cache, Target, TargetKind, now};
+use crate::{
+    clock::now,
+    watch::{Cache, Target, TargetKind},
+};
 
 /// After a conflict: long enough for the watch to bring the newer object.
 const AFTER_CONFLICT: Duration = Duration::from_millis(100);

@@ -15,7 +15,7 @@ use squadron_ray::{
 use tokio::{sync::Semaphore, task::JoinHandle};
 
 use super::{dashboard::Dashboards, queue::Queue};
-use crate::watch::{Target, now};
+use crate::{clock::now, watch::Target};
 
 const AT_ONCE: usize = 32;
 

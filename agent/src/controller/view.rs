@@ -15,7 +15,10 @@ use squadron_ray::{
 };
 
 use super::api::{WriteError, Writer};
-use crate::watch::{Cache, Kind, Target, now, object};
+use crate::{
+    clock::now,
+    watch::{Cache, Kind, Target, object},
+};
 
 /// Writes of ours that the watch has not shown, by namespace.
 #[derive(Default)]

@@ -24,9 +24,3 @@ use tokio::sync::mpsc;
 
 /// A fact on its way to the spool, with the time it was observed.
 pub type FactSender = mpsc::Sender<(Timestamp, Fact)>;
-
-/// The wall clock.
-pub fn now() -> Timestamp {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
-}

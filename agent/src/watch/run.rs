@@ -12,8 +12,10 @@ use serde_json::Value;
 use squadron_ray::view::Object;
 use tokio::task::JoinSet;
 
+use crate::clock::now;
+
 use super::{
-    Cache, FactSender, Kind, Target, now,
+    Cache, FactSender, Kind, Target,
     observe::{gone_why, observe},
     teller::Teller,
     warnings::{self, Warnings},

@@ -1,0 +1,43 @@
+//! Acked: how far each stream was acknowledged, on disk.
+//!
+//! Losing or damaging this file costs nothing but sending again: the control plane says its watermarks on connect.
+
+use std::{collections::BTreeMap, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    disk::{self, DiskError},
+    record::{Class, Stream},
+};
+
+const NAME: &str = "acked.json";
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    epoch: u64,
+    class: u8,
+    seq: u64,
+}
+
+/// What is stored; nothing if it cannot be read.
+pub fn load_acked(folder: &Path) -> BTreeMap<Stream, u64> {
+    let lines: Vec<Line> = std::fs::read(folder.join(NAME))
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default();
+    let known = lines.into_iter().filter_map(|line| {
+        let class = Class::from_code(line.class)?;
+        Some((Stream { epoch: line.epoch, class }, line.seq))
+    });
+    known.collect()
+}
+
+/// Stores the whole.
+pub fn store_acked(folder: &Path, acked: &BTreeMap<Stream, u64>) -> Result<(), DiskError> {
+    let lines: Vec<Line> = acked
+        .iter()
+        .map(|(stream, seq)| Line { epoch: stream.epoch, class: stream.class.code(), seq: *seq })
+        .collect();
+    disk::replace(&folder.join(NAME), &serde_json::to_vec(&lines).unwrap_or_default())
+}
