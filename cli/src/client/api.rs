@@ -155,7 +155,7 @@ impl Client {
 
     fn json(&self, call: Call, body: &impl Serialize) -> Answer<Call> {
         let text = serde_json::to_string(body)
-            .map_err(|source| ClientError::Unreadable { server: self.server().to_string(), source })?;
+            .map_err(|source| ClientError::Unreadable { server: self.address().to_owned(), source })?;
         Ok(call.body("application/json", text))
     }
 }

@@ -16,7 +16,7 @@ pub use error::ClientError;
 use std::time::{Duration, Instant};
 
 use call::Call;
-use reqwest::{Response, Url};
+use reqwest::Response;
 use retry::Trouble;
 use serde::de::DeserializeOwned;
 use squadron_api::error::Problem;
@@ -32,6 +32,7 @@ pub struct Client {
     http: reqwest::Client,
     connection: Connection,
     debug: bool,
+    hasty: bool,
 }
 
 impl Client {
@@ -44,12 +45,27 @@ impl Client {
             .redirect(reqwest::redirect::Policy::none());
         let http = tls::trust(builder, connection.ca.as_deref())?
             .build()
-            .map_err(|source| ClientError::Setup { server: connection.server.to_string(), source })?;
-        Ok(Client { http, connection, debug })
+            .map_err(|source| ClientError::Setup { server: connection.address().to_owned(), source })?;
+        Ok(Client { http, connection, debug, hasty: false })
     }
 
-    pub fn server(&self) -> &Url {
-        &self.connection.server
+    /// The same client, failing at the first trouble; for callers that bear an outage themselves.
+    pub fn hasty(&self) -> Client {
+        Client { hasty: true, ..self.clone() }
+    }
+
+    fn patience(&self, call: &Call) -> Duration {
+        if self.hasty { Duration::ZERO } else { call.patience }
+    }
+
+    /// The server as people write it.
+    pub fn address(&self) -> &str {
+        self.connection.address()
+    }
+
+    /// Whether everything on the way is encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.connection.server.scheme() == "https"
     }
 
     pub fn has_token(&self) -> bool {
@@ -69,7 +85,7 @@ impl Client {
                 Err(error) => (error, None),
             };
             let trouble = trouble(&error, retry_after);
-            match retry::next_pause(trouble, call.repeat, tries, start.elapsed(), call.patience) {
+            match retry::next_pause(trouble, call.repeat, tries, start.elapsed(), self.patience(call)) {
                 None => return Err(error),
                 Some(pause) => self.pause(&error, tries, call.patience, pause).await,
             }
@@ -114,7 +130,7 @@ impl Client {
     async fn ask<T: DeserializeOwned>(&self, call: &Call) -> Result<T, ClientError> {
         let body = self.ask_text(call).await?;
         serde_json::from_slice(&body)
-            .map_err(|source| ClientError::Unreadable { server: self.server().to_string(), source })
+            .map_err(|source| ClientError::Unreadable { server: self.address().to_owned(), source })
     }
 
     /// Sends a call and reads its answer. A connection that breaks while the answer arrives counts as a lost answer.
@@ -126,8 +142,13 @@ impl Client {
                 Ok(body) => return Ok(body),
                 Err(error) => error,
             };
-            match retry::next_pause(trouble(&error, None), call.repeat, tries, start.elapsed(), call.patience)
-            {
+            match retry::next_pause(
+                trouble(&error, None),
+                call.repeat,
+                tries,
+                start.elapsed(),
+                self.patience(call),
+            ) {
                 None => return Err(error),
                 Some(pause) => tokio::time::sleep(pause).await,
             }
@@ -139,7 +160,7 @@ impl Client {
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| self.transport(error))? {
             if body.len() + chunk.len() > MAX_ANSWER {
-                return Err(ClientError::TooLarge { server: self.server().to_string(), limit: MAX_ANSWER });
+                return Err(ClientError::TooLarge { server: self.address().to_owned(), limit: MAX_ANSWER });
             }
             body.extend_from_slice(&chunk);
         }
@@ -153,13 +174,13 @@ impl Client {
             Err(error) => error,
             Ok(body) => match serde_json::from_slice::<Problem>(&body) {
                 Ok(problem) => ClientError::Refused(Box::new(Problem { status, ..problem })),
-                Err(_) => ClientError::Foreign { server: self.server().to_string(), status },
+                Err(_) => ClientError::Foreign { server: self.address().to_owned(), status },
             },
         }
     }
 
     fn transport(&self, error: reqwest::Error) -> ClientError {
-        ClientError::of_transport(self.server().as_str().trim_end_matches('/'), error)
+        ClientError::of_transport(self.address(), error)
     }
 }
 

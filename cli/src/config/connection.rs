@@ -27,6 +27,13 @@ pub struct Connection {
     pub token: Option<Token>,
 }
 
+impl Connection {
+    /// The server as people write it: without the slash at the end.
+    pub fn address(&self) -> &str {
+        self.server.as_str().trim_end_matches('/')
+    }
+}
+
 /// Chooses the connection. The context's token and CA are used only for the context's own server.
 pub fn resolve(wishes: &Wishes, config: &Config) -> Result<Connection, ConfigError> {
     let chosen = chosen_context(wishes, config)?;

@@ -146,7 +146,7 @@ impl<'a> Follower<'a> {
     }
 
     async fn next(&mut self) -> Result<Next, Failure> {
-        match self.client.job(&self.job).await {
+        match self.client.hasty().job(&self.job).await {
             Ok(detail) => Ok(after(&detail, self.attempt, self.wish.attempt.is_some())),
             Err(error) => {
                 self.bear(error).await?;

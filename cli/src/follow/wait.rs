@@ -42,7 +42,7 @@ fn too_slow(job: &Job, limit: Duration) -> Failure {
 }
 
 async fn poll(client: &Client, out: Out, job: &Job, is_done: impl Fn(&Job) -> bool) -> Result<Job, Failure> {
-    let id = job.id.to_string();
+    let (client, id) = (client.hasty(), job.id.to_string());
     let (mut outage, mut pause, mut said) = (Outage::none(out), FIRST_POLL, String::new());
     loop {
         match client.job(&id).await {

@@ -13,7 +13,7 @@ use super::{
     style::Style,
     table::{Cell, left, right, table},
     time::{absolute, age, clock, day, span},
-    why::why,
+    why::blockers,
 };
 
 /// The whole page. `incidents` are those of the job that could be fetched.
@@ -21,8 +21,9 @@ pub fn describe(detail: &JobDetail, incidents: &[Incident], view: View) -> Strin
     let job = &detail.job;
     let mut text = header(job, view);
     text.push_str(&facts(detail, view));
-    if detail.why.is_some() && !job.state.is_terminal() {
-        text.push_str(&section("Why it waits", &why(job, detail.why.as_ref(), view)));
+    if let Some(why) = detail.why.as_ref().filter(|why| !why.blockers.is_empty()) {
+        let title = format!("Why it waits (decided {} ago)", age(why.decided_at, view.now));
+        text.push_str(&format!("\n{title}\n{}", blockers(why, view)));
     }
     text.push_str(&timeline(&detail.timeline));
     text.push_str(&attempts(&detail.attempts, view));
@@ -67,7 +68,11 @@ fn facts(detail: &JobDetail, view: View) -> String {
         facts.push(("runtime", span(job.ended_at.unwrap_or(view.now).millis_since(start))));
     }
     facts.push(("reason", or_dash(&job.reason)));
-    facts.push(("cost so far", detail.cost.as_deref().map_or_else(|| "no price sheet".into(), plain)));
+    match &detail.cost {
+        Some(cost) => facts.push(("cost so far", plain(cost))),
+        None if detail.pods.is_empty() => {}
+        None => facts.push(("cost so far", "no price sheet is in force".into())),
+    }
     facts.retain(|(label, value)| *label != "reason" || value != "-");
     let lines: String = facts.iter().map(|(label, value)| format!("  {label:<13}{value}\n")).collect();
     format!("\n{lines}")
@@ -182,7 +187,7 @@ fn commands(detail: &JobDetail) -> String {
     if !detail.job.state.is_terminal() {
         lines.push(format!("squadron cancel {name}"));
     }
-    section("Try", &lines.join("\n"))
+    if lines.is_empty() { String::new() } else { section("Try", &lines.join("\n")) }
 }
 
 #[cfg(test)]

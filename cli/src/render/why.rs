@@ -10,7 +10,12 @@ pub fn why(job: &Job, why: Option<&Why>, view: View) -> String {
         return format!("job {}: {}\n", plain(&job.name), state_sentence(job));
     };
     let headline = format!("job {} is {}", plain(&job.name), plain(&why.sentence));
-    let mut text = format!("{headline} ({} ago)\n", age(why.decided_at, view.now));
+    format!("{headline} ({} ago)\n{}", age(why.decided_at, view.now), blockers(why, view))
+}
+
+/// The blockers by rank with their codes, and what would change them.
+pub fn blockers(why: &Why, view: View) -> String {
+    let mut text = String::new();
     let scope = |cluster: &str| if cluster.is_empty() { "fleet".to_owned() } else { plain(cluster) };
     let width = why.blockers.iter().map(|blocker| scope(&blocker.cluster).chars().count()).max().unwrap_or(0);
     for (index, blocker) in why.blockers.iter().enumerate() {

@@ -235,7 +235,7 @@ async fn until(
     let deadline = tokio::time::Instant::now() + limit;
     let (mut outage, mut last) = (Outage::none(app.out), "nothing was heard".to_owned());
     while tokio::time::Instant::now() < deadline {
-        match client.cluster(name).await {
+        match client.hasty().cluster(name).await {
             Ok(cluster) if is_there(&cluster) => return Ok(cluster),
             Ok(cluster) => {
                 outage.over();

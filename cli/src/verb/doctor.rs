@@ -85,7 +85,7 @@ impl Report<'_> {
         };
         let trust =
             connection.ca.as_ref().map_or("the system's CAs".into(), |path| path.display().to_string());
-        self.good("settings", &format!("{} {source}, trusting {trust}", connection.server))?;
+        self.good("settings", &format!("{} {source}, trusting {trust}", connection.address()))?;
         match Client::new(connection, self.app.connect.debug) {
             Ok(client) => Ok(Some(client)),
             Err(failure) => self.bad("settings", &failure).map(|()| None),
@@ -100,7 +100,7 @@ impl Report<'_> {
             Err(error) => return self.bad("connection", &error.into()).map(|()| false),
         };
         let took = now().millis_since(sent);
-        let tls = if client.server().scheme() == "https" { "TLS certificate trusted" } else { "no TLS" };
+        let tls = if client.is_encrypted() { "TLS certificate trusted" } else { "no TLS" };
         self.good("connection", &format!("answered in {took} ms, {tls}"))?;
         self.clock(about.now, sent, took)?;
         self.versions(&about.version)?;

@@ -6,6 +6,7 @@ use std::{
 };
 
 use clap::Args;
+use reqwest::Url;
 
 use crate::{
     app::App,
@@ -27,7 +28,7 @@ The server must answer and know the token before anything is saved. With --token
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub struct LoginArgs {
-    /// Name of the context [default: the server's host]
+    /// Name of the context [default: the server's host, with its port unless that is 8443]
     #[arg(long)]
     name: Option<String>,
     /// Read the token from stdin and save it
@@ -40,17 +41,25 @@ pub async fn run(args: LoginArgs, app: &App) -> Result<Exit, Failure> {
     let client = Client::new(connection.clone(), app.connect.debug)?;
     let about = client.about().await?;
     let me = client.me().await?;
-    let host = connection.server.host_str().unwrap_or("default").to_owned();
-    let name = args.name.clone().unwrap_or(host);
+    let name = args.name.clone().unwrap_or_else(|| default_name(&connection.server));
     save(app, &name, context(&args, app, connection)?)?;
     app.out.note(&format!(
         "logged in to {} (version {}) as {}, {}; saved as context {name}",
-        client.server(),
+        client.address(),
         plain(&about.version),
         plain(&me.subject),
         plain(&me.role),
     ));
     Ok(Exit::Ok)
+}
+
+/// The host, and the port where it is not the usual one.
+fn default_name(server: &Url) -> String {
+    let host = server.host_str().unwrap_or("default");
+    match server.port() {
+        None | Some(8443) => host.to_owned(),
+        Some(port) => format!("{host}:{port}"),
+    }
 }
 
 /// Flags, environment and stdin; what is saved already is not looked at.
@@ -85,11 +94,12 @@ fn stdin_token() -> Result<String, Failure> {
 }
 
 fn context(args: &LoginArgs, app: &App, connection: Connection) -> Result<Context, Failure> {
+    let server = connection.address().to_owned();
     let token_file =
         app.wishes().token_file.filter(|_| !args.token_stdin).map(|path| full(&path)).transpose()?;
     let token: Option<Token> = connection.token.filter(|_| token_file.is_none());
     let ca = connection.ca.map(|path| full(&path)).transpose()?;
-    Ok(Context { server: connection.server.to_string(), ca, token_file, token })
+    Ok(Context { server, ca, token_file, token })
 }
 
 /// A saved path must mean the same file from every folder.

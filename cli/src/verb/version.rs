@@ -26,7 +26,7 @@ pub async fn run(args: VersionArgs, app: &App) -> Result<Exit, Failure> {
     }
     let client = app.client()?;
     let about = client.about().await?;
-    app.out.data(&format!("server  {}  {}\n", plain(&about.version), client.server()))?;
+    app.out.data(&format!("server  {}  {}\n", plain(&about.version), client.address()))?;
     if about.version != own {
         app.out
             .note("client and server differ; commands that the server does not know yet are refused by it");
