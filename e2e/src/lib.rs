@@ -5,6 +5,8 @@
 
 pub mod command;
 pub mod daemon;
+pub mod database;
+pub mod job;
 pub mod program;
 pub mod stage;
 pub mod testbed;

@@ -19,7 +19,7 @@ use crate::{
 /// How long an agent may take from its installation to its first word.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Where the chart installs the agent.
-pub const NAMESPACE: &str = "squadron-system";
+pub const NAMESPACE: &str = "squadron";
 const MARK: &str = "squadron-stage";
 
 impl Stage {
@@ -56,15 +56,22 @@ impl Stage {
         self.squadron(&["cluster", "accept", cluster, "--yes", "--wait", "--timeout", &limit])?.ok().map(drop)
     }
 
-    /// Removes what an earlier enrolment left on either side.
+    /// Removes the agent of an earlier enrolment.
     fn forget(&self, cluster: &str) -> Result<()> {
         let mut uninstall = testbed::tool("helm", cluster)?;
         uninstall.args(["uninstall", "squadron-agent", "-n", NAMESPACE, "--ignore-not-found", "--wait"]);
-        command::output(&mut uninstall)?;
-        if self.cluster(cluster)?.is_some() {
-            self.squadron(&["cluster", "revoke", cluster, "--yes"])?.ok()?;
+        command::output(&mut uninstall).map(drop)
+    }
+
+    /// Whether the control plane knows a cluster that does not know it: the cluster was made anew since.
+    pub(super) fn is_stale(&self) -> Result<bool> {
+        for cluster in &self.spec.clusters {
+            let known = self.cluster(cluster)?.is_some_and(|known| known["state"] != "invited");
+            if known && self.mark(cluster, "control-plane")? != self.identity()? {
+                return Ok(true);
+            }
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Lets the agent's pods come up anew, with the image that was just loaded.

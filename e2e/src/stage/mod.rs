@@ -30,6 +30,8 @@ pub struct Spec {
     pub port: u16,
     /// Where agents connect.
     pub agent_port: u16,
+    /// The clusters are someone else's and up already.
+    pub are_up: bool,
     /// More flags for `squadron-control-plane serve`.
     pub flags: &'static [&'static str],
 }
@@ -40,9 +42,16 @@ impl Spec {
         Spec::new("demo", &["east", "west"], 8443, &[])
     }
 
-    /// For the end-to-end tests: beside a demo, short retention.
+    /// For the end-to-end tests: beside a demo, quick to call a cluster silent. `SQUADRON_E2E_CLUSTERS=a,b` takes two
+    /// clusters that the testbed knows and that are up, for example contexts of a kubeconfig, instead of making them.
     pub fn tests() -> Spec {
-        Spec::new("e2e", &["e2e-east", "e2e-west"], 8453, &["--finished-retention", "20"])
+        let flags = &["--finished-retention", "20", "--heartbeat", "3"];
+        let mut spec = Spec::new("e2e", &["e2e-east", "e2e-west"], 8453, flags);
+        if let Ok(named) = std::env::var("SQUADRON_E2E_CLUSTERS") {
+            spec.clusters = named.split(',').map(str::to_owned).collect();
+            spec.are_up = true;
+        }
+        spec
     }
 
     /// For the acceptance run and the benchmarks: one cluster that belongs to them alone.
@@ -52,7 +61,7 @@ impl Spec {
 
     fn new(name: &'static str, clusters: &[&str], port: u16, flags: &'static [&'static str]) -> Spec {
         let clusters = clusters.iter().map(|&name| name.to_owned()).collect();
-        Spec { name, clusters, port, agent_port: port - 1_000, flags }
+        Spec { name, clusters, port, agent_port: port - 1_000, are_up: false, flags }
     }
 
     /// Where the control plane keeps its data: a path short enough for a unix socket, open to its database user.
@@ -73,10 +82,17 @@ impl Stage {
     /// Sets the stage; `say` hears one line before each part that takes a while.
     pub fn set(spec: Spec, say: &dyn Fn(&str)) -> Result<Stage> {
         let stage = Stage { spec };
-        say("clusters");
-        testbed::up(&stage.spec.clusters)?;
+        if !stage.spec.are_up {
+            say("clusters");
+            testbed::up(&stage.spec.clusters)?;
+        }
         say("control plane");
         stage.start_control_plane()?;
+        if stage.is_stale()? {
+            say("control plane, from nothing, because its clusters were made anew");
+            stage.strike()?;
+            stage.start_control_plane()?;
+        }
         for cluster in &stage.spec.clusters {
             say(&format!("agent of {cluster}"));
             stage.ensure_agent(cluster)?;
