@@ -1,5 +1,7 @@
 //! The control plane's command line.
 
+use std::{io::IsTerminal as _, process::ExitCode};
+
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use squadron_control_plane::{boot, config::Serve, http};
@@ -24,8 +26,17 @@ enum Command {
     Openapi,
 }
 
-fn main() -> anyhow::Result<()> {
-    let line = Line::parse();
+fn main() -> ExitCode {
+    match run(Line::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("squadron-control-plane: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(line: Line) -> anyhow::Result<()> {
     match line.command {
         Command::Openapi => {
             print!("{}", http::openapi::text());
@@ -58,7 +69,10 @@ async fn serve(options: Serve) -> anyhow::Result<()> {
 }
 
 fn log_to_stderr(json: bool) {
-    let filter = EnvFilter::try_from_env("SQUADRON_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let filter = EnvFilter::try_from_env("SQUADRON_LOG").unwrap_or_else(|_| EnvFilter::new("info,sqlx=warn"));
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
     if json { builder.json().init() } else { builder.init() }
 }

@@ -1,7 +1,3 @@
 //! Who an agent is: the shell around `squadron_core::identity`.
 
 pub mod agent_token;
-#[cfg(test)]
-mod attack;
-#[cfg(test)]
-pub mod issuer;

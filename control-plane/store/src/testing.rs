@@ -4,6 +4,7 @@
 //! process ends, however it ends, the pipe closes, and the shell stops the server and removes its folder.
 
 pub mod fixture;
+pub mod link;
 
 use std::{
     io,
@@ -42,13 +43,26 @@ pub async fn store() -> Store {
     Store::new(database().await)
 }
 
+/// Address of a fresh, migrated database of its own.
+#[allow(clippy::missing_panics_doc, reason = "a test without a database cannot go on")]
+pub async fn database_url() -> String {
+    let throwaway = SERVER.get_or_init(start).await;
+    let name = fresh(throwaway).await;
+    let socket = throwaway.server.socket.display().to_string().replace('/', "%2F");
+    format!("postgres://postgres@{socket}/{name}")
+}
+
 /// How to connect to a fresh, migrated database of its own.
 #[allow(clippy::missing_panics_doc, reason = "a test without a database cannot go on")]
 pub async fn database() -> PgConnectOptions {
     let throwaway = SERVER.get_or_init(start).await;
+    throwaway.server.options(&fresh(throwaway).await)
+}
+
+async fn fresh(throwaway: &Throwaway) -> String {
     let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::SeqCst));
     create(&throwaway.server, &format!("create database {name} template template_squadron")).await;
-    throwaway.server.options(&name)
+    name
 }
 
 async fn start() -> Throwaway {

@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 
-use super::Refusal;
+use super::{Refusal, token};
 use crate::{
     id::{ClusterId, ControlPlaneId},
     time::Timestamp,
@@ -80,6 +80,9 @@ struct Bound {
 
 /// Checks the decoded claims of a token whose signature was verified.
 pub fn check(json: &[u8], enrolled: Enrolled<'_>, now: Timestamp) -> Result<Proven, Refusal> {
+    if token::is_deep(json) {
+        return Err(Refusal::Claims("they are nested too deeply".into()));
+    }
     let claims: Claims = serde_json::from_slice(json).map_err(|error| Refusal::Claims(error.to_string()))?;
     if claims.iss != enrolled.issuer {
         return Err(Refusal::Issuer);

@@ -91,8 +91,31 @@ fn present<'de, D: Deserializer<'de>>(input: D) -> Result<bool, D::Error> {
     IgnoredAny::deserialize(input).map(|_| true)
 }
 
+/// Deepest nesting of lists and objects in a header or in claims; the API server's own go to 3.
+const DEPTH: usize = 16;
+
+/// Whether JSON nests deeper than any real token does. Members that we do not know are skipped when read, and so would
+/// their depth be.
+pub(super) fn is_deep(json: &[u8]) -> bool {
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    json.iter().any(|byte| {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => depth += 1,
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > DEPTH
+    })
+}
+
 /// Reads the decoded header.
 pub fn header(json: &[u8]) -> Result<Header, Refusal> {
+    if is_deep(json) {
+        return Err(Refusal::Header("it is nested too deeply".into()));
+    }
     let raw: RawHeader = serde_json::from_slice(json).map_err(|error| Refusal::Header(error.to_string()))?;
     if raw.typ.as_deref().is_some_and(|typ| typ != "JWT") {
         return Err(Refusal::Type);
@@ -153,6 +176,13 @@ mod tests {
         }
         assert!(matches!(header(br#"{"alg":1}"#), Err(Refusal::Header(_))));
         assert!(matches!(header(br#"{"alg":"RS256","alg":"ES256"}"#), Err(Refusal::Header(_))));
+    }
+
+    #[test]
+    fn depth_is_counted_outside_of_texts() {
+        let nested = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
+        assert!(!is_deep(nested(16).as_bytes()) && is_deep(nested(17).as_bytes()));
+        assert!(!is_deep(format!(r#"{{"a":"\"{}"}}"#, nested(40)).as_bytes()));
     }
 
     #[test]
