@@ -42,7 +42,20 @@ pub fn document() -> utoipa::openapi::OpenApi {
     for part in parts {
         document.merge(part);
     }
+    name_operations(&mut document);
     document
+}
+
+/// Makes operation ids unique by their module, as generators of clients ask: `jobs_list`, `queues_list`.
+fn name_operations(document: &mut utoipa::openapi::OpenApi) {
+    let paths = document.paths.paths.values_mut();
+    let operations = paths.flat_map(|item| [&mut item.get, &mut item.post, &mut item.put, &mut item.delete]);
+    for operation in operations.flatten() {
+        let module = operation.tags.as_ref().and_then(|tags| tags.first());
+        if let (Some(module), Some(id)) = (module, &operation.operation_id) {
+            operation.operation_id = Some(format!("{module}_{id}"));
+        }
+    }
 }
 
 /// The document as it is checked in: pretty JSON with a newline at its end.
@@ -56,4 +69,25 @@ pub fn text() -> String {
 #[utoipa::path(get, path = "/openapi.json", tag = "about", responses((status = 200, body = Object)))]
 async fn serve() -> Json<utoipa::openapi::OpenApi> {
     Json(document())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_operation_has_an_id_of_its_own() {
+        let document = document();
+        let items = document.paths.paths.values();
+        let ids: Vec<&str> = items
+            .flat_map(|item| [&item.get, &item.post, &item.put, &item.delete])
+            .flatten()
+            .filter_map(|operation| operation.operation_id.as_deref())
+            .collect();
+        let distinct: BTreeSet<&&str> = ids.iter().collect();
+        assert!(ids.len() > 20, "{ids:?}");
+        assert_eq!(distinct.len(), ids.len(), "{ids:?}");
+    }
 }

@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn the_same_reason_is_written_once_in_ten_seconds() {
         let cluster = Some(ClusterId(Uuid::now_v7()));
-        let at = |millis| Timestamp::from_millis(1_000_000 + millis);
+        let at = |millis: i64| Timestamp::from_millis(1_000_000 + millis);
         assert!(is_news(cluster, "expired", at(0)));
         assert!(!is_news(cluster, "expired", at(9_999)));
         assert!(is_news(cluster, "another reason", at(1)));

@@ -214,8 +214,13 @@ async fn a27_a_revoked_cluster_opens_nothing() {
 async fn the_newest_heartbeat_counts() {
     let store = testing::store().await;
     let id = active(&store).await;
-    let beat =
-        |millis, skew_ms| Beat { cluster: id, heard_at: NOW.plus_millis(millis), skew_ms, spool_bytes: 9, applied_generation: 2 };
+    let beat = |millis, skew_ms| Beat {
+        cluster: id,
+        heard_at: NOW.plus_millis(millis),
+        skew_ms,
+        spool_bytes: 9,
+        applied_generation: 2,
+    };
     store.note_beats(&[beat(1_000, 3)]).await.unwrap();
     store.note_beats(&[beat(500, 4)]).await.unwrap();
     let cluster = store.cluster(id).await.unwrap().unwrap();
