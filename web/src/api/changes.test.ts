@@ -10,8 +10,9 @@ test("log bytes refetch nothing", () => {
   expect(keysOf([{ kind: "log", id: "j", version: 1 }])).toEqual([]);
 });
 
-test("an unknown kind refetches the lists instead of being lost", () => {
-  expect(keysOf([{ kind: "session", id: "s", version: 1 }])).toContainEqual(["jobs"]);
+test("missed changes and unknown kinds refetch everything instead of being lost", () => {
+  expect(keysOf([{ kind: "all", id: "", version: 0 }])).toEqual([[]]);
+  expect(keysOf([{ kind: "session", id: "s", version: 1 }, { kind: "session", id: "t", version: 2 }])).toEqual([[]]);
 });
 
 test("data that is no change is passed over", () => {
