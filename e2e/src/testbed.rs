@@ -29,13 +29,22 @@ pub fn kubeconfig(cluster: &str) -> Result<PathBuf> {
     Ok(PathBuf::from(printed.trim()))
 }
 
-/// The folder with kubectl and helm.
-pub fn bin() -> Result<PathBuf> {
-    let home = std::env::var_os("SQUADRON_TESTBED_HOME").map(PathBuf::from);
+fn home() -> Result<PathBuf> {
+    let named = std::env::var_os("SQUADRON_TESTBED_HOME").map(PathBuf::from);
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let user = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-    let home = home.or_else(|| cache.or(user).map(|cache| cache.join("squadron-testbed")));
-    Ok(home.context("no home folder is known: set SQUADRON_TESTBED_HOME")?.join("bin"))
+    let home = named.or_else(|| cache.or(user).map(|cache| cache.join("squadron-testbed")));
+    home.context("no home folder is known: set SQUADRON_TESTBED_HOME")
+}
+
+/// The folder with kubectl and helm.
+pub fn bin() -> Result<PathBuf> {
+    Ok(home()?.join("bin"))
+}
+
+/// The fake kernel log of a cluster, a path on its node.
+pub fn kernel_log(cluster: &str) -> Result<PathBuf> {
+    Ok(home()?.join("clusters").join(cluster).join("fake-kmsg"))
 }
 
 /// One of the tools that the testbed built, pointed at a cluster.

@@ -1,9 +1,10 @@
 //! The whole check, ordered so that the cheapest failure comes first. `make test` and CI run exactly this.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use squadron_e2e::{
     command,
     stage::{Spec, Stage},
+    testbed,
 };
 
 use crate::{build, generate, setup, steps::Steps, tidy};
@@ -32,7 +33,7 @@ pub fn run(quick: bool) -> Result<()> {
 fn console(steps: &mut Steps) {
     steps.step("console: packages", build::web_packages);
     steps.step("console: lint", || command::run(&mut build::npm(&["run", "lint"])));
-    steps.tests("console: unit tests", &mut build::npm(&["run", "test"]));
+    steps.tests("console: unit tests", || Ok(build::npm(&["run", "test"])));
     steps.step("console: types and build", build::web);
 }
 
@@ -40,7 +41,7 @@ fn rust(steps: &mut Steps) {
     steps.step("clippy", || {
         command::run(&mut cargo("clippy --locked --workspace --all-targets -- -D warnings"))
     });
-    steps.tests("unit and store tests", &mut cargo("test --locked --no-fail-fast"));
+    steps.tests("unit and store tests", || Ok(cargo("test --locked --no-fail-fast")));
     steps.step("dependency policy", dependency_policy);
 }
 
@@ -55,9 +56,11 @@ fn dependency_policy() -> Result<()> {
 /// Real jobs on two real clusters. What an earlier run left of the stage is removed first and afterwards.
 fn clusters(steps: &mut Steps) {
     steps.step("programs", build::programs);
+    steps.step("helm chart", chart);
     steps.step("a clean stage", strike);
-    steps.tests("jobs on two clusters", &mut e2e("path"));
-    steps.tests("refusals", &mut e2e("refusals"));
+    steps.tests("jobs on two clusters", || Ok(e2e("path")));
+    steps.tests("console in a browser", browser);
+    steps.tests("refusals", || Ok(e2e("refusals")));
     steps.step("clean up", strike);
 }
 
@@ -67,13 +70,42 @@ pub fn chaos() -> Result<()> {
     steps.step("what the machine must have", setup::run);
     steps.step("console", build::web);
     steps.step("programs", build::programs);
-    steps.tests("chaos", &mut e2e("chaos"));
+    steps.tests("chaos", || Ok(e2e("chaos")));
     steps.finish()
 }
 
 /// One at a time: the tests of a file share the stage.
 fn e2e(file: &str) -> std::process::Command {
     cargo(&format!("test --locked --package squadron-e2e --test {file} -- --test-threads 1 --nocapture"))
+}
+
+/// Chromium on the console of the stage, with a job that the tests before it ran.
+fn browser() -> Result<std::process::Command> {
+    let stage = Stage::found(Spec::tests());
+    let mut vitest = build::npm(&["run", "e2e"]);
+    vitest
+        .env("SQUADRON_SERVER", stage.server())
+        .env("SQUADRON_TOKEN", stage.token()?)
+        .env("SQUADRON_JOB", "path-main");
+    Ok(vitest)
+}
+
+/// The chart with the least that it needs, and its refusal of a misspelt value.
+fn chart() -> Result<()> {
+    command::run(&mut testbed::testbed(["build", "--only", "helm"]))?;
+    let settings = "controlPlane.address=https://a:1,controlPlane.audience=squadron:a:b,controlPlane.caBundle=Y2E=,\
+                    cluster.id=01a228ca-d0e7-73bb-8bb6-4bc045ba8668,enrollment.code=c";
+    let helm = |verb: &[&str], more: &str| {
+        let mut helm = command::new(testbed::bin()?.join("helm"));
+        helm.args(verb).args(["deploy/helm/squadron-agent", "--set", settings, "--set", more]);
+        command::capture(&mut helm)
+    };
+    helm(&["lint", "--strict"], "operate=true")?.ok()?;
+    helm(&["template", "squadron-agent"], "operate=false")?.ok()?;
+    if helm(&["template", "squadron-agent"], "operat=true")?.code == Some(0) {
+        bail!("the chart takes a value that it does not know");
+    }
+    Ok(())
 }
 
 fn strike() -> Result<()> {

@@ -108,7 +108,7 @@ fn finished(stage: &Stage, job: &str) -> Result<()> {
     let ca = stage.data().join("tls/ca.crt");
     let token_file = stage.data().join("admin.token");
     chapter("it is all still running");
-    println!("console   {}   (sign in with the token in {})", stage.server(), token_file.display());
+    println!("console   {}/jobs#token={}", stage.server(), stage.token()?);
     println!("by hand   export SQUADRON_SERVER={} SQUADRON_CA={}", stage.server(), ca.display());
     println!("          export SQUADRON_TOKEN=$(cat {})", token_file.display());
     println!("          target/debug/squadron list");

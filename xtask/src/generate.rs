@@ -17,20 +17,12 @@ struct Generated {
     argument: &'static str,
 }
 
-const FILES: &[Generated] = &[
-    Generated {
-        path: "docs/openapi.json",
-        package: "squadron-control-plane",
-        program: "squadron-control-plane",
-        argument: "openapi",
-    },
-    Generated {
-        path: "deploy/crds/ray.io.yaml",
-        package: "squadron-agent",
-        program: "squadron-agent",
-        argument: "crds",
-    },
-];
+const FILES: &[Generated] = &[Generated {
+    path: "docs/openapi.json",
+    package: "squadron-control-plane",
+    program: "squadron-control-plane",
+    argument: "openapi",
+}];
 
 fn printed(file: &Generated) -> Result<String> {
     let mut cargo = command::new("cargo");
@@ -56,11 +48,21 @@ pub fn write() -> Result<()> {
         fs::write(path, printed(file)?)?;
         println!("wrote {}", file.path);
     }
+    definitions()?;
     build::web_packages()?;
     command::run(&mut web("types"))
 }
 
-/// Fails if a generated file differs from what its program prints.
+/// deploy/crds is written by the test of squadron-ray that compares it.
+fn definitions() -> Result<()> {
+    let mut test = command::new("cargo");
+    test.args(["test", "--quiet", "--locked", "--package", "squadron-ray", "--test", "crds"])
+        .env("UPDATE", "1");
+    command::run(&mut test)
+}
+
+/// Fails if a generated file differs from what its program prints. The definitions in deploy/crds are compared by a
+/// test of squadron-ray.
 pub fn check() -> Result<()> {
     let mut stale = Vec::new();
     for file in FILES {

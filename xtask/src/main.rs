@@ -14,6 +14,8 @@ mod setup;
 mod steps;
 mod tidy;
 
+use std::process::ExitCode;
+
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
@@ -60,13 +62,23 @@ enum Task {
     Clean,
 }
 
-fn main() -> Result<()> {
-    match Args::parse().task {
+fn main() -> ExitCode {
+    match run(&Args::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("error: {problem:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: &Task) -> Result<()> {
+    match task {
         Task::Setup => setup::run(),
         Task::Tidy => tidy::run(),
         Task::Generate { check: true } => generate::check(),
         Task::Generate { check: false } => generate::write(),
-        Task::Ci { quick } => ci::run(quick),
+        Task::Ci { quick } => ci::run(*quick),
         Task::Acceptance(acceptance) => {
             ready()?;
             acceptance.run()
@@ -76,7 +88,7 @@ fn main() -> Result<()> {
         Task::Chaos => ci::chaos(),
         Task::BenchSubmit { runs } => {
             ready()?;
-            bench::submit(runs)
+            bench::submit(*runs)
         }
         Task::Clean => clean::run(),
     }

@@ -33,8 +33,10 @@ impl Steps {
     }
 
     /// Runs a program as a step and counts the tests that its output tells of.
-    pub fn tests(&mut self, name: &str, command: &mut Command) {
-        self.measured(name, |counts| command::watched(command, |line| *counts += counts::of_line(line)));
+    pub fn tests(&mut self, name: &str, command: impl FnOnce() -> Result<Command>) {
+        self.measured(name, |counts| {
+            command::watched(&mut command()?, |line| *counts += counts::of_line(line))
+        });
     }
 
     fn measured(&mut self, name: &str, work: impl FnOnce(&mut Counts) -> Result<()>) {
@@ -89,7 +91,11 @@ mod tests {
     #[test]
     fn tests_of_a_step_are_counted() {
         let mut steps = Steps::default();
-        steps.tests("suite", command::new("echo").arg("test result: ok. 3 passed; 0 failed; 0 ignored"));
+        steps.tests("suite", || {
+            let mut echo = command::new("echo");
+            echo.arg("test result: ok. 3 passed; 0 failed; 0 ignored");
+            Ok(echo)
+        });
         assert_eq!(steps.done[0].counts, Counts { passed: 3, failed: 0, skipped: 0 });
         assert!(steps.finish().is_ok());
     }

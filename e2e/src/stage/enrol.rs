@@ -40,15 +40,22 @@ impl Stage {
         self.wait_until_heard(cluster)
     }
 
-    /// Adds the cluster, runs the Helm command that this prints, and accepts.
+    /// Adds the cluster, runs the Helm command that this prints, and accepts. The node role reads the testbed's fake
+    /// kernel log, because all clusters of a machine share the real one.
     fn enrol(&self, cluster: &str) -> Result<()> {
         self.forget(cluster)?;
         let added = self.json(&["cluster", "add", cluster])?;
         let install =
             added["helm_command"].as_str().context("`squadron cluster add` named no Helm command")?;
+        let kernel_log = testbed::kernel_log(cluster)?;
+        let install = format!(
+            "{} --set node.kmsg={{{}}} --set node.statePath=",
+            install.trim_end(),
+            kernel_log.display()
+        );
         let mut shell = command::new("bash");
         shell
-            .args(["-euc", install])
+            .args(["-euc", &install])
             .env("PATH", path_with_tools()?)
             .env("KUBECONFIG", testbed::kubeconfig(cluster)?);
         command::output(&mut shell)?;

@@ -47,7 +47,7 @@ fn check_package(package: &Value) -> Vec<String> {
         .iter()
         .filter(|dependency| dependency["path"].is_string())
         .filter_map(|dependency| dependency["name"].as_str())
-        .filter(|target| !allowed.contains(target))
+        .filter(|target| *target != name && !allowed.contains(target))
         .map(|target| format!("{name} may not depend on {target}; allowed: {}", list(allowed)))
         .collect()
 }
