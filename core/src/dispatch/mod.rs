@@ -103,6 +103,8 @@ pub struct Waiting {
     pub submitted_at: Timestamp,
     pub gang: Vec<GangPart>,
     pub pinned: Option<ClusterId>,
+    /// Jobs of its queue that came later and were placed before.
+    pub overtaken: u32,
 }
 
 /// One reason why a job waits.

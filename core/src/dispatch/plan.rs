@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     dispatch::{
-        Assign, Blocked, Blocker, Cluster, Input, Plan, Standing, Waiting,
+        Assign, Blocked, Blocker, Cause, Cluster, Input, Plan, Standing, Waiting,
         blockers::{Looked, explain},
         choose::{Candidate, Site, best},
         room::Room,
@@ -81,7 +81,8 @@ fn blocked(left: &[&Waiting], sites: &[Open<'_>], overtakers: &BTreeMap<&str, Ve
             let position = positions.entry(&job.queue).or_default();
             *position += 1;
             let overtaken =
-                overtakers.get(job.queue.as_str()).map_or(0, |at| at.iter().filter(|i| **i > index).count());
+                overtakers.get(job.queue.as_str()).map_or(0, |at| at.iter().filter(|i| **i > index).count())
+                    + usize::try_from(job.overtaken).unwrap_or(usize::MAX);
             let blockers = explain(job, &looked);
             let queue_length = lengths.get(job.queue.as_str()).copied().unwrap_or(1);
             let sentence = sentence(job, *position, queue_length, overtaken, &blockers);
@@ -94,7 +95,8 @@ fn blocked(left: &[&Waiting], sites: &[Open<'_>], overtakers: &BTreeMap<&str, Ve
 fn sentence(job: &Waiting, position: u32, length: u32, overtaken: usize, blockers: &[Blocker]) -> String {
     let first = blockers.first().map_or("", |blocker| blocker.sentence.as_str());
     let mut text = format!("queued in {}, {} of {length}: {first}", job.queue, ordinal(position));
-    if overtaken > 0 {
+    let could_run = !blockers.iter().any(|blocker| matches!(blocker.code, Cause::TooBig | Cause::NoCluster));
+    if overtaken > 0 && could_run {
         text.push_str(&format!("; {} that came later fitted and went first", count(overtaken, "job")));
     }
     text

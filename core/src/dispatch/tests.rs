@@ -47,6 +47,7 @@ fn waiting(number: u128, gang: Vec<GangPart>) -> Waiting {
         submitted_at: Timestamp(i64::try_from(number).unwrap()),
         gang,
         pinned: None,
+        overtaken: 0,
     }
 }
 
@@ -129,6 +130,11 @@ fn a_small_job_passes_a_large_one_which_is_told() {
         "{:?}",
         plan.blocked
     );
+    let before = Waiting { overtaken: 2, ..waiting(3, gang(res(1, 8, 0), 0, res(0, 0, 0))) };
+    let mut full = cluster(1, "east", &[res(2, 8, 0)]);
+    full.pods = vec![Pod { node: "n0".into(), requests: res(2, 1, 0), attempt: None, role: String::new() }];
+    let later = super::plan(&Input { clusters: vec![full], waiting: vec![before] });
+    assert!(later.blocked[0].sentence.ends_with("2 jobs that came later fitted and went first"), "{later:?}");
 }
 
 #[test]

@@ -232,6 +232,7 @@ fn warnings(new: &NewJob, parsed: &ParsedRayJob, mut input: Input) -> Vec<String
         submitted_at: new.submitted_at,
         gang: new.gang.clone(),
         pinned: new.pinned,
+        overtaken: 0,
     }];
     let blockers = plan(&input).blocked.into_iter().flat_map(|blocked| blocked.blockers);
     let lasting = blockers.filter(|blocker| matches!(blocker.code, Cause::TooBig | Cause::NoCluster));

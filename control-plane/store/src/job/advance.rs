@@ -75,7 +75,7 @@ fn read_attempt(row: &PgRow, number: i32) -> Result<Attempt> {
 
 /// Whether the cluster is accepted at this moment and stays so until the transaction ends.
 pub async fn takes_jobs(db: &mut PgConnection, cluster: ClusterId) -> Result<bool> {
-    let row = sqlx::query("select 1 from cluster where id = $1 and state = 'active' for share")
+    let row = sqlx::query("select 1 from cluster where id = $1 and state = 'active' for no key update")
         .bind(cluster.0)
         .fetch_optional(db)
         .await?;

@@ -144,7 +144,7 @@ async fn a_job_needs_a_queue_that_exists() {
 async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
     let store = testing::store().await;
     let east = fixture::cluster(&store, "east").await;
-    let (held, waits) = (fixture::queued(&store, "held").await, fixture::queued(&store, "waits").await);
+    let (waits, held) = (fixture::queued(&store, "waits").await, fixture::queued(&store, "held").await);
     assign(&store, held.id, east).await;
     let id = AttemptId { job: held.id, number: 1 };
     let mut db = store.pool().acquire().await.unwrap();
@@ -160,7 +160,8 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
     let cluster = &input.clusters[0];
     assert_eq!((cluster.standing, cluster.nodes.len(), cluster.pods.len()), (Standing::Heard, 1, 1));
     assert_eq!((cluster.pods[0].requests, cluster.attempts[0].id), (ONE, id));
-    assert_eq!(input.waiting.iter().map(|job| job.job).collect::<Vec<_>>(), [waits.id]);
+    let waiting: Vec<_> = input.waiting.iter().map(|job| (job.job, job.overtaken)).collect();
+    assert_eq!(waiting, [(waits.id, 1)]);
     assert_eq!(plan(&input).assign[0].cluster, east);
     let silent =
         store.txn("test", &NOW, |db, now| Box::pin(waiting::snapshot(db, now.plus_millis(1)))).await.unwrap();

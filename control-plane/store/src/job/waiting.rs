@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::{PgConnection, Row, types::Json};
+use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     dispatch::{Blocked, Cluster, Held, Input, Node, Pod, Standing, Waiting},
     id::{AttemptId, ClusterId, JobId},
@@ -133,20 +133,52 @@ async fn waiting(db: &mut PgConnection) -> Result<Vec<Waiting>> {
         "select id, name, queue, submitted_at, gang, pinned_cluster from job where state = 'queued'
          order by submitted_at, id limit 10000",
     )
+    .fetch_all(&mut *db)
+    .await?;
+    let mut waiting = rows.iter().map(read).collect::<Result<Vec<_>>>()?;
+    if let Some(oldest) = waiting.first() {
+        let placed = placed_since(db, oldest.submitted_at).await?;
+        for job in &mut waiting {
+            let later = placed.get(&job.queue).map_or(0, |all| {
+                all.len() - all.partition_point(|other| *other <= (job.submitted_at, job.job))
+            });
+            job.overtaken = u32::try_from(later).unwrap_or(u32::MAX);
+        }
+    }
+    Ok(waiting)
+}
+
+fn read(row: &PgRow) -> Result<Waiting> {
+    Ok(Waiting {
+        job: JobId(row.try_get("id")?),
+        name: row.try_get("name")?,
+        queue: row.try_get("queue")?,
+        submitted_at: stamp(row.try_get("submitted_at")?),
+        gang: gang(row)?,
+        pinned: row.try_get::<Option<_>, _>("pinned_cluster")?.map(ClusterId),
+        overtaken: 0,
+    })
+}
+
+/// Jobs that were submitted from `oldest` on and were placed, by queue, in the order of submission.
+async fn placed_since(
+    db: &mut PgConnection,
+    oldest: Timestamp,
+) -> Result<BTreeMap<String, Vec<(Timestamp, JobId)>>> {
+    let rows = sqlx::query(
+        "select id, queue, submitted_at from job j
+         where submitted_at >= $1 and state <> 'queued' and exists (select 1 from attempt where job_id = j.id)
+         order by submitted_at, id limit 10000",
+    )
+    .bind(at(oldest))
     .fetch_all(db)
     .await?;
-    rows.iter()
-        .map(|row| {
-            Ok(Waiting {
-                job: JobId(row.try_get("id")?),
-                name: row.try_get("name")?,
-                queue: row.try_get("queue")?,
-                submitted_at: stamp(row.try_get("submitted_at")?),
-                gang: gang(row)?,
-                pinned: row.try_get::<Option<_>, _>("pinned_cluster")?.map(ClusterId),
-            })
-        })
-        .collect()
+    let mut placed = BTreeMap::<String, Vec<_>>::new();
+    for row in &rows {
+        let key = (stamp(row.try_get("submitted_at")?), JobId(row.try_get("id")?));
+        placed.entry(row.try_get("queue")?).or_default().push(key);
+    }
+    Ok(placed)
 }
 
 /// Writes why a job keeps waiting. Answers the new version if people would see a difference.
