@@ -1,0 +1,213 @@
+//! Logs: follows the driver's log of every attempt and hands it on in chunks by byte offset.
+//!
+//! Owns one follower per submitter pod (K8sJobMode) or per RayJob (HTTPMode), and how far each came. Invariant: a byte
+//! is counted as taken only after its chunk is durable, so a restart repeats some bytes under the same offset and loses
+//! none that Kubernetes or Ray still holds. A log that ended is settled; one that cannot be read any more as well.
+
+mod http;
+mod mark;
+mod pod;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures::future::BoxFuture;
+use kube::Client;
+use serde_json::Value;
+use squadron_core::id::AttemptId;
+use tokio::task::JoinSet;
+
+use crate::{
+    controller::Dashboards,
+    watch::{Cache, Kind, object},
+};
+
+/// How often the caches are looked through for logs that nobody follows yet.
+const LOOK: Duration = Duration::from_millis(500);
+/// Label of a batch Job's pods.
+const JOB_NAME: &str = "batch.kubernetes.io/job-name";
+
+/// A piece of an attempt's driver log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Chunk {
+    pub attempt: AttemptId,
+    /// Of the first byte, counted from the start of the attempt's log.
+    pub offset: u64,
+    pub data: Vec<u8>,
+}
+
+/// Takes a chunk and answers true once it is durable.
+pub type Keep = Arc<dyn Fn(Chunk) -> BoxFuture<'static, bool> + Send + Sync>;
+
+/// What the followers share.
+#[derive(Clone)]
+pub struct Logs(Arc<Shared>);
+
+struct Shared {
+    client: Client,
+    cache: Arc<Cache>,
+    dashboards: Dashboards,
+    keep: Keep,
+    folder: PathBuf,
+    followed: Mutex<BTreeMap<String, AttemptId>>,
+    settled: Mutex<BTreeSet<String>>,
+}
+
+impl Logs {
+    /// `folder` keeps the marks of how far each log was taken.
+    pub fn new(
+        client: Client,
+        cache: Arc<Cache>,
+        dashboards: Dashboards,
+        keep: Keep,
+        folder: PathBuf,
+    ) -> std::io::Result<Logs> {
+        std::fs::create_dir_all(&folder)?;
+        let (followed, settled) = (Mutex::default(), Mutex::default());
+        Ok(Logs(Arc::new(Shared { client, cache, dashboards, keep, folder, followed, settled })))
+    }
+
+    /// Follows whatever has a log, until dropped.
+    pub async fn run(self) {
+        let mut followers = JoinSet::new();
+        let mut tick = tokio::time::interval(LOOK);
+        loop {
+            tick.tick().await;
+            while followers.try_join_next().is_some() {}
+            for source in self.sources() {
+                let uid = source.uid.clone();
+                if lock(&self.0.followed).insert(uid.clone(), source.attempt).is_some() {
+                    continue;
+                }
+                let logs = self.clone();
+                followers.spawn(async move {
+                    logs.follow(source).await;
+                    lock(&logs.0.settled).insert(uid);
+                });
+            }
+            self.forget();
+        }
+    }
+
+    /// Whether nothing of the attempt's log is still to come.
+    pub fn is_settled(&self, attempt: AttemptId) -> bool {
+        let settled = lock(&self.0.settled);
+        lock(&self.0.followed).iter().all(|(uid, of)| *of != attempt || settled.contains(uid))
+    }
+
+    async fn follow(&self, source: Source) {
+        match source.kind {
+            SourceKind::Pod => pod::follow(&self.0, &source).await,
+            SourceKind::RayJob => http::follow(&self.0, &source).await,
+        }
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        let pods = self.0.cache.shelf(Kind::Pod).all().filter_map(|pod| submitter(pod)).collect::<Vec<_>>();
+        let jobs = self.0.cache.shelf(Kind::RayJob).all().filter_map(|job| http_job(job)).collect::<Vec<_>>();
+        pods.into_iter().chain(jobs).collect()
+    }
+
+    /// Drops what is known of objects that no longer exist and are settled.
+    fn forget(&self) {
+        let mut settled = lock(&self.0.settled);
+        let gone: Vec<String> =
+            settled.iter().filter(|uid| self.0.cache.by_uid(uid).is_none()).cloned().collect();
+        for uid in gone {
+            settled.remove(&uid);
+            lock(&self.0.followed).remove(&uid);
+        }
+    }
+}
+
+impl Shared {
+    async fn keep(&self, chunk: Chunk) -> bool {
+        (self.keep)(chunk).await
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An object that has a driver's log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Source {
+    kind: SourceKind,
+    attempt: AttemptId,
+    namespace: String,
+    name: String,
+    uid: String,
+    /// Container of a pod.
+    container: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum SourceKind {
+    Pod,
+    RayJob,
+}
+
+fn submitter(pod: &Value) -> Option<Source> {
+    if object::label(pod, JOB_NAME).is_empty() {
+        return None;
+    }
+    let container = pod["spec"]["containers"][0]["name"].as_str()?;
+    source(SourceKind::Pod, pod, container)
+}
+
+fn http_job(job: &Value) -> Option<Source> {
+    let submits_itself = job["spec"]["submissionMode"] == "HTTPMode";
+    if submits_itself { source(SourceKind::RayJob, job, "") } else { None }
+}
+
+fn source(kind: SourceKind, object: &Value, container: &str) -> Option<Source> {
+    Some(Source {
+        kind,
+        attempt: object::attempt(object)?,
+        namespace: object::namespace(object).to_owned(),
+        name: object::name(object).to_owned(),
+        uid: object::uid(object).to_owned(),
+        container: container.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use serde_json::json;
+
+    fn labels() -> Value {
+        json!({
+            "squadron.dev/job-id": "0196f0a0-0000-7000-8000-000000000001",
+            "squadron.dev/attempt": "2",
+            JOB_NAME: "train",
+        })
+    }
+
+    #[test]
+    fn a_submitter_is_a_pod_of_a_batch_job_of_ours() {
+        let mut pod = json!({
+            "metadata": {"name": "train-x", "namespace": "ml", "uid": "u", "labels": labels()},
+            "spec": {"containers": [{"name": "ray-job-submitter"}]},
+        });
+        let found = submitter(&pod).unwrap();
+        assert_eq!((found.container.as_str(), found.attempt.number), ("ray-job-submitter", 2));
+        pod["metadata"]["labels"][JOB_NAME] = json!("");
+        assert_eq!(submitter(&pod), None);
+    }
+
+    #[test]
+    fn only_http_mode_asks_the_dashboard() {
+        let mut job =
+            json!({"metadata": {"uid": "u", "labels": labels()}, "spec": {"submissionMode": "HTTPMode"}});
+        assert_eq!(http_job(&job).unwrap().kind, SourceKind::RayJob);
+        job["spec"]["submissionMode"] = json!("K8sJobMode");
+        assert_eq!(http_job(&job), None);
+    }
+}
