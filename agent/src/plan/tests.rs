@@ -1,3 +1,5 @@
+//! Plans reach a fixed point and touch nothing that is not ours.
+
 #![allow(clippy::unwrap_used)]
 use super::*;
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! Records survive kill -9, torn writes and full disks.
+
 #![allow(clippy::unwrap_used)]
 use super::*;
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! RayClusters from creation to deletion, case by case.
+
 #![allow(clippy::unwrap_used)]
 
 mod life;

@@ -1,3 +1,5 @@
+//! RayJobs from submission to clean-up, case by case.
+
 #![allow(clippy::unwrap_used)]
 
 mod begin;

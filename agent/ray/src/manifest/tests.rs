@@ -1,3 +1,5 @@
+//! Manifests that are accepted and, by path and sentence, those that are not.
+
 #![allow(clippy::unwrap_used)]
 
 use super::*;

@@ -1,1 +1,1 @@
-
+//! Pods as KubeRay would build them.

@@ -1,3 +1,5 @@
+//! The rules for RayClusters, one case each.
+
 #![allow(clippy::unwrap_used)]
 
 use serde_json::json;
