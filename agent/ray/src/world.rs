@@ -349,6 +349,36 @@ impl World {
     }
 }
 
+/// A pod or template in few lines: environment as `NAME=value`, probes as one line each.
+pub(crate) fn brief(object: &Value) -> Value {
+    let mut short = object.clone();
+    let spec = if short.pointer("/spec/template").is_some() { "/spec/template/spec" } else { "/spec" };
+    for list in ["containers", "initContainers"] {
+        let containers = short.pointer_mut(&format!("{spec}/{list}")).and_then(Value::as_array_mut);
+        containers.into_iter().flatten().for_each(shorten);
+    }
+    short["metadata"].as_object_mut().unwrap().remove("ownerReferences");
+    short
+}
+
+fn shorten(container: &mut Value) {
+    let env = object::list(container, &["env"]).iter().map(|one| {
+        let from = one.pointer("/valueFrom/fieldRef/fieldPath").and_then(Value::as_str);
+        json!(format!("{}={}", text(one, &["name"]), from.unwrap_or(text(one, &["value"]))))
+    });
+    container["env"] = env.collect();
+    for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
+        if let Some(found) = container.get(probe) {
+            container[probe] = json!(found.to_string().replace('"', ""));
+        }
+    }
+    for field in ["resources", "ports", "volumeMounts", "command"] {
+        if let Some(found) = container.get(field) {
+            container[field] = json!(found.to_string().replace('"', ""));
+        }
+    }
+}
+
 fn submission_id(job: &Value) -> String {
     let container = &object::list(job, &["spec", "template", "spec", "containers"])[0];
     let env = object::list(container, &["env"]).iter().find(|one| one["name"] == "RAY_JOB_SUBMISSION_ID");

@@ -47,6 +47,16 @@ fn rj_cl_child_cluster_carries_labels_annotations_and_the_raw_spec() {
 }
 
 #[test]
+fn rj_cl_child_cluster_in_full() {
+    let mut world = world(&json!({}));
+    world.settle();
+    let mut cluster = world.of_kind("RayCluster")[0].clone();
+    cluster["metadata"]["name"] = json!("j-xxxxx");
+    cluster["status"] = json!(null);
+    insta::assert_yaml_snapshot!(cluster);
+}
+
+#[test]
 fn own_job_id_is_used() {
     let mut world = world(&json!({"jobId": "mine"}));
     world.settle();

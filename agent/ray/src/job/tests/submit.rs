@@ -52,6 +52,16 @@ fn rj_sub_default_submitter() {
 }
 
 #[test]
+fn rj_sub_submitter_in_full() {
+    let mut job =
+        submitter(&json!({"jobId": "id"}), Options { quick_submitter: false, ..Options::default() });
+    let cluster = env(&job, "RAY_DASHBOARD_ADDRESS").unwrap().split('-').nth(1).unwrap().to_owned();
+    let text = job.to_string().replace(&cluster, "xxxxx");
+    job = serde_json::from_str(&text).unwrap();
+    insta::assert_yaml_snapshot!(crate::world::brief(&job));
+}
+
+#[test]
 fn rj_sub_patient_script_has_kuberays_shape() {
     let change = json!({
         "jobId": "id", "entrypoint": " python a.py ", "runtimeEnvYAML": "env_vars: {A: \"x $B\"}", "metadata": {"k": "v"},
