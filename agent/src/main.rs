@@ -1,2 +1,51 @@
-//! The agent of one cluster.
-fn main() {}
+//! The agent of one cluster: one binary, two roles.
+
+use anyhow::Context;
+use clap::{Parser, Subcommand};
+use squadron_agent::{
+    boot::{self, ControllerArgs},
+    node::{self, NodeArgs},
+};
+use tracing_subscriber::EnvFilter;
+
+/// The agent of one Kubernetes cluster in a Squadron fleet.
+#[derive(Parser)]
+#[command(name = "squadron-agent", version, about)]
+struct Cli {
+    #[command(subcommand)]
+    role: Role,
+}
+
+#[derive(Subcommand)]
+enum Role {
+    /// Reconciles Ray objects, holds the attempts that the control plane wants, and reports what it sees.
+    Controller(Box<ControllerArgs>),
+    /// Reads a node's kernel log and hands the lines that matter to the controller.
+    Node(NodeArgs),
+    /// Prints the custom resource definitions as YAML.
+    Crds,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let cli = Cli::parse();
+    if let Role::Crds = cli.role {
+        return print_crds();
+    }
+    let filter = EnvFilter::try_from_env("SQUADRON_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().json().with_env_filter(filter).init();
+    if rustls::crypto::aws_lc_rs::default_provider().install_default().is_err() {
+        tracing::debug!("a TLS provider was installed before");
+    }
+    let client = kube::Client::try_default().await.context("cannot find the cluster's API server")?;
+    match cli.role {
+        Role::Controller(args) => boot::controller(client, *args).await,
+        Role::Node(args) => node::run(client, args).await,
+        Role::Crds => Ok(()),
+    }
+}
+
+fn print_crds() -> anyhow::Result<()> {
+    use std::io::Write;
+    std::io::stdout().write_all(squadron_ray::crd::yaml().as_bytes()).context("cannot print")
+}

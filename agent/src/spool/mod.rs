@@ -39,6 +39,8 @@ const GROUP_WAIT: Duration = Duration::from_millis(20);
 const GROUP_BYTES: usize = 256 * 1024;
 /// Records on their way to the disk.
 const QUEUE: usize = 256;
+/// Refused records that are kept.
+const MOST_REFUSED: usize = 1_000;
 const FULL_PAUSE: Duration = Duration::from_secs(1);
 
 /// The spool ended: its disk failed, or the process stops.
@@ -128,6 +130,23 @@ impl Spool {
             self.space.notify_one();
         }
         Ok(())
+    }
+
+    /// Keeps a copy of a record that the control plane refused for good, with the reason, for people to look at.
+    pub fn put_aside(&self, stream: Stream, seq: u64, reason: &str) -> Result<(), DiskError> {
+        let Chunk::Records(records) = self.reader(stream, seq.saturating_sub(1)).read(1)? else {
+            return Ok(());
+        };
+        let Some(record) = records.first().filter(|record| record.seq == seq) else { return Ok(()) };
+        let folder = self.folder.join("refused");
+        std::fs::create_dir_all(&folder).map_err(DiskError::at("create", &folder))?;
+        let held = std::fs::read_dir(&folder).map_err(DiskError::at("list", &folder))?.count();
+        if held >= MOST_REFUSED {
+            return Ok(());
+        }
+        let name = format!("{}-{}-{seq}", stream.epoch, stream.class.word());
+        let content = [reason.as_bytes(), b"\n", &record.payload].concat();
+        replace(&folder.join(name), &content)
     }
 
     /// Stores how far everything was acknowledged.

@@ -1,0 +1,150 @@
+//! Attempts: makes the cluster hold the RayJobs that the control plane wants, and tells what became of them.
+//!
+//! Owns the loop around [`crate::plan`]: load what is wanted and what exists, plan, act, remember. Invariant: what was
+//! told is durable before it is remembered as told; a desired state is on disk before it is acted on, so that a restart
+//! without the control plane goes on and deletes nothing that is still wanted.
+
+mod observe;
+mod store;
+
+use std::{sync::Arc, time::Duration};
+
+use squadron_core::{
+    fact::{AttemptFact, AttemptStep, Fact},
+    id::AttemptId,
+};
+use squadron_ray::plan::ObjectRef;
+use tokio::sync::{Notify, watch};
+
+use crate::{
+    clock,
+    controller::{WriteError, Writer, reference},
+    logs::Logs,
+    plan::{self, Action, Desired, Phase, Policy},
+    record::Recorder,
+    uplink::Applied,
+    watch::Cache,
+};
+
+pub use store::Store;
+
+/// The full pass is made this often even if nothing woke it.
+const RESYNC: Duration = Duration::from_secs(5);
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// What the loop works with.
+pub struct Attempts {
+    pub writer: Writer,
+    pub cache: Arc<Cache>,
+    pub logs: Logs,
+    pub recorder: Recorder,
+    pub policy: Policy,
+    pub store: Store,
+    pub applied: Applied,
+    /// Woken by every change of an object of ours.
+    pub wake: Arc<Notify>,
+}
+
+impl Attempts {
+    /// Runs until the process ends.
+    pub async fn run(mut self, mut wanted: watch::Receiver<Option<Desired>>) {
+        loop {
+            let pause = if self.cache.is_complete() { self.pass(&mut wanted).await } else { AFTER_FAILURE };
+            tokio::select! {
+                changed = wanted.changed() => if changed.is_err() { return },
+                () = self.wake.notified() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+
+    /// One full pass; answers when the next must come at the latest.
+    async fn pass(&mut self, wanted: &mut watch::Receiver<Option<Desired>>) -> Duration {
+        let desired = wanted.borrow_and_update().clone();
+        if let Err(error) = self.store.keep_desired(desired.as_ref()) {
+            tracing::error!(%error, "a desired state cannot be stored; it is not applied yet");
+            return AFTER_FAILURE;
+        }
+        let observed = observe::observe(&self.cache, &self.logs, desired.as_ref(), &self.store.memory);
+        let plan = plan::plan(desired.as_ref(), &observed, &self.store.memory, &self.policy, clock::now());
+        let mut failed = false;
+        for action in plan.actions {
+            failed |= !self.act(action).await;
+        }
+        if let Some(desired) = desired.filter(|_| !failed) {
+            self.applied.set(desired.generation);
+        }
+        match plan.wake_at {
+            _ if failed => AFTER_FAILURE,
+            Some(at) => {
+                let left = u64::try_from(at.millis_since(clock::now())).unwrap_or(0);
+                Duration::from_millis(left.max(50)).min(RESYNC)
+            }
+            None => RESYNC,
+        }
+    }
+
+    /// False when the action must be tried again.
+    async fn act(&mut self, action: Action) -> bool {
+        match action {
+            Action::Create { attempt, object } => match self.writer.create(&object).await {
+                Ok(_) => self.tell(attempt, AttemptStep::Created, String::new(), Some(Phase::Created)).await,
+                Err(error) => self.creation_failed(attempt, &reference(&object), &error).await,
+            },
+            Action::Delete { attempt, namespace, name, uid } => {
+                let target = ObjectRef {
+                    api_version: squadron_ray::names::API_VERSION.to_owned(),
+                    kind: "RayJob".to_owned(),
+                    namespace,
+                    name,
+                    uid,
+                };
+                let deleted = self.writer.delete(&target).await;
+                deleted
+                    .inspect_err(|error| tracing::warn!(%error, %attempt, "a RayJob cannot be deleted"))
+                    .is_ok()
+            }
+            Action::Report { attempt, step, message, phase } => {
+                self.tell(attempt, step, message, phase).await
+            }
+            Action::Remember { attempt, phase } => self.remember(attempt, phase),
+        }
+    }
+
+    /// The API server's "no" is final for this attempt; anything else is tried again.
+    async fn creation_failed(&mut self, attempt: AttemptId, target: &ObjectRef, error: &WriteError) -> bool {
+        match error.code() {
+            // It exists: the watch will show whose it is.
+            409 => false,
+            400 | 403 | 404 | 422 => {
+                let message = format!(
+                    "the cluster refuses RayJob {}/{}: {}",
+                    target.namespace,
+                    target.name,
+                    error.sentence()
+                );
+                self.tell(attempt, AttemptStep::Refused, message, Some(Phase::Refused)).await
+            }
+            _ => {
+                tracing::warn!(%error, %attempt, "a RayJob cannot be created yet");
+                false
+            }
+        }
+    }
+
+    async fn tell(
+        &mut self,
+        attempt: AttemptId,
+        step: AttemptStep,
+        message: String,
+        phase: Option<Phase>,
+    ) -> bool {
+        let fact = Fact::Attempt(AttemptFact { attempt, step, message });
+        self.recorder.fact_durable(clock::now(), fact).await && self.remember(attempt, phase)
+    }
+
+    fn remember(&mut self, attempt: AttemptId, phase: Option<Phase>) -> bool {
+        let stored = self.store.remember(attempt, phase);
+        stored.inspect_err(|error| tracing::error!(%error, "what was done cannot be stored")).is_ok()
+    }
+}

@@ -1,0 +1,85 @@
+//! Store: the desired state and the memory of attempts, on disk beside the spool.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::{Serialize, de::DeserializeOwned};
+use squadron_core::id::AttemptId;
+
+use crate::{
+    plan::{Desired, Memory, Phase},
+    spool::{DiskError, replace},
+};
+
+/// Both files, with what they hold.
+pub struct Store {
+    desired_file: PathBuf,
+    memory_file: PathBuf,
+    desired: Option<Desired>,
+    pub memory: Memory,
+}
+
+impl Store {
+    /// A file that cannot be read ends the start: acting without it could create an attempt twice.
+    pub fn load(folder: &Path) -> anyhow::Result<Store> {
+        let (desired_file, memory_file) = (folder.join("desired.json"), folder.join("attempts.json"));
+        let desired = read(&desired_file)?;
+        let memory = read(&memory_file)?.unwrap_or_default();
+        Ok(Store { desired_file, memory_file, desired, memory })
+    }
+
+    pub fn desired(&self) -> Option<Desired> {
+        self.desired.clone()
+    }
+
+    pub fn keep_desired(&mut self, desired: Option<&Desired>) -> Result<(), DiskError> {
+        if let Some(desired) = desired
+            && self.desired.as_ref() != Some(desired)
+        {
+            write(&self.desired_file, desired)?;
+            self.desired = Some(desired.clone());
+        }
+        Ok(())
+    }
+
+    pub fn remember(&mut self, attempt: AttemptId, phase: Option<Phase>) -> Result<(), DiskError> {
+        self.memory.set(attempt, phase);
+        write(&self.memory_file, &self.memory)
+    }
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Option<T>> {
+    match std::fs::read(path) {
+        Ok(bytes) => {
+            let read = serde_json::from_slice(&bytes);
+            read.map(Some).with_context(|| format!("{} is damaged; remove it to start anew", path.display()))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+fn write<T: Serialize>(path: &Path, value: &T) -> Result<(), DiskError> {
+    let bytes = serde_json::to_vec(value).unwrap_or_default();
+    replace(path, &bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn both_survive_a_restart_and_damage_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let attempt = AttemptId { job: "0196f0a0-0000-7000-8000-000000000001".parse().unwrap(), number: 1 };
+        let mut store = Store::load(folder.path()).unwrap();
+        store.keep_desired(Some(&Desired { generation: 7, attempts: Vec::new() })).unwrap();
+        store.remember(attempt, Some(Phase::Created)).unwrap();
+        let again = Store::load(folder.path()).unwrap();
+        assert_eq!(again.desired().unwrap().generation, 7);
+        assert_eq!(again.memory.get(attempt), Some(Phase::Created));
+        std::fs::write(folder.path().join("attempts.json"), "{").unwrap();
+        assert!(Store::load(folder.path()).is_err());
+    }
+}

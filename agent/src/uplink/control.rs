@@ -1,0 +1,189 @@
+//! The control connection: heartbeats up, desired states down.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use squadron_core::id::AttemptId;
+use squadron_proto::link::{
+    ControlDown, ControlUp, DesiredState, Heartbeat, control_down::Message as Down, control_up::Message as Up,
+};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, MissedTickBehavior, interval, timeout},
+};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Streaming;
+
+use super::{
+    Ends, LinkError, Peer,
+    peer::{chain, refusal},
+    token::Token,
+};
+use crate::{
+    clock,
+    plan::{Desired, DesiredAttempt},
+};
+
+const OPENING: Duration = Duration::from_secs(10);
+const OUTBOX: usize = 16;
+
+/// Generation of the newest desired state that was applied.
+#[derive(Clone, Default)]
+pub struct Applied(Arc<AtomicU64>);
+
+impl Applied {
+    pub fn set(&self, generation: u64) {
+        self.0.store(generation, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+struct Conversation<'a> {
+    peer: &'a Peer,
+    ends: &'a Ends,
+    up: mpsc::Sender<ControlUp>,
+    down: Streaming<ControlDown>,
+    token: Token,
+    beat: u64,
+}
+
+/// One connection, from dialling to its end.
+pub async fn converse(peer: &Peer, ends: &Ends) -> LinkError {
+    let opened = timeout(OPENING, open(peer, ends)).await;
+    match opened {
+        Ok(Ok((mut conversation, every))) => {
+            tracing::info!("the control connection stands");
+            conversation.hold(ends.heartbeat.unwrap_or(every)).await
+        }
+        Ok(Err(error)) => error,
+        Err(_late) => LinkError::Silent,
+    }
+}
+
+async fn open<'a>(peer: &'a Peer, ends: &'a Ends) -> Result<(Conversation<'a>, Duration), LinkError> {
+    let mut line = peer.dial().await?;
+    let (up, outgoing) = mpsc::channel(OUTBOX);
+    let request = peer.request(&line.token, ReceiverStream::new(outgoing))?;
+    let down = line.client.control(request).await.map_err(|status| failed(&status))?.into_inner();
+    let mut conversation = Conversation { peer, ends, up, down, token: line.token, beat: 0 };
+    let Down::Challenge(challenge) = conversation.next().await? else { return Err(out_of_order()) };
+    let hello = peer.hello(&challenge.nonce, &conversation.token, Vec::new());
+    conversation.send(Up::Hello(hello)).await?;
+    let Down::Welcome(welcome) = conversation.next().await? else { return Err(out_of_order()) };
+    Ok((conversation, Duration::from_millis(welcome.heartbeat_every_ms.clamp(200, 300_000))))
+}
+
+impl Conversation<'_> {
+    async fn hold(&mut self, every: Duration) -> LinkError {
+        let mut beats = interval(every);
+        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut heard = Instant::now();
+        loop {
+            let done = tokio::select! {
+                _ = beats.tick() => self.beat().await,
+                message = self.next() => match message {
+                    Ok(message) => {
+                        heard = Instant::now();
+                        self.hear(message);
+                        Ok(())
+                    }
+                    Err(error) => Err(error),
+                },
+            };
+            if let Err(error) = done {
+                return error;
+            }
+            if heard.elapsed() > every * 3 {
+                return LinkError::Silent;
+            }
+        }
+    }
+
+    async fn beat(&mut self) -> Result<(), LinkError> {
+        if self.token.renew_at().is_some_and(|at| at <= clock::now()) {
+            self.token = self.peer.fresh_token().await?;
+            self.send(Up::FreshToken(self.token.secret().to_owned())).await?;
+        }
+        self.beat += 1;
+        let load = self.ends.spool.load();
+        let beat = Heartbeat {
+            number: self.beat,
+            sent_at_us: clock::now().0,
+            desired_generation: self.ends.applied.get(),
+            spool_bytes: load.bytes,
+            spool_records: load.records,
+        };
+        self.send(Up::Heartbeat(beat)).await
+    }
+
+    fn hear(&self, message: Down) {
+        let Down::Desired(state) = message else { return };
+        let state = desired(state);
+        self.ends.desired.send_if_modified(|known| {
+            let older = known.as_ref().is_some_and(|known| known.generation > state.generation);
+            if older {
+                tracing::warn!(
+                    generation = state.generation,
+                    "an older desired state came; it is not applied"
+                );
+                return false;
+            }
+            let news = known.as_ref() != Some(&state);
+            *known = Some(state);
+            news
+        });
+    }
+
+    async fn send(&self, message: Up) -> Result<(), LinkError> {
+        let message = ControlUp { message: Some(message) };
+        timeout(OPENING, self.up.send(message))
+            .await
+            .map_err(|_| LinkError::Silent)?
+            .map_err(|_| LinkError::Ended)
+    }
+
+    async fn next(&mut self) -> Result<Down, LinkError> {
+        match self.down.message().await {
+            Ok(Some(ControlDown { message: Some(Down::Refused(refused)) })) => Err(refusal(refused)),
+            Ok(Some(ControlDown { message: Some(message) })) => Ok(message),
+            Ok(Some(ControlDown { message: None })) => Err(out_of_order()),
+            Ok(None) => Err(LinkError::Ended),
+            Err(status) => Err(failed(&status)),
+        }
+    }
+}
+
+pub fn failed(status: &tonic::Status) -> LinkError {
+    let cause = if status.message().is_empty() { chain(status) } else { status.message().to_owned() };
+    LinkError::Failed { step: "keep the stream", cause }
+}
+
+pub fn out_of_order() -> LinkError {
+    LinkError::Refused("the control plane's messages came out of order".to_owned())
+}
+
+/// Attempts whose id cannot be read are left out; the control plane will see that they are never created.
+fn desired(state: DesiredState) -> Desired {
+    let attempts = state.attempts.into_iter().filter_map(|attempt| {
+        let Ok(job) = attempt.job_id.parse() else {
+            tracing::error!(job = attempt.job_id, "a desired attempt has no job id that can be read");
+            return None;
+        };
+        Some(DesiredAttempt {
+            id: AttemptId { job, number: attempt.number },
+            queue: attempt.queue,
+            name: attempt.name,
+            namespace: attempt.namespace,
+            manifest: attempt.manifest,
+        })
+    });
+    Desired { generation: state.generation, attempts: attempts.collect() }
+}

@@ -1,0 +1,94 @@
+//! Link: the agent's end of the two connections to the control plane.
+//!
+//! Owns dialling, the proof of who we are, heartbeats, desired states down and records up. Invariant: nothing is deleted
+//! from the spool before the control plane acknowledged it, and no desired state is applied that is older than one we
+//! had. A connection that ends, for whatever reason, is dialled anew with growing random pauses; being refused because
+//! another life of the agent is in charge ends the process.
+
+mod backoff;
+mod control;
+mod enrol;
+mod home;
+mod ingest;
+mod key;
+mod peer;
+mod token;
+
+pub use control::Applied;
+pub use home::Home;
+pub use key::AgentKey;
+pub use peer::{Peer, PeerSettings};
+pub use token::TokenFile;
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use self::backoff::Backoff;
+use crate::{plan::Desired, spool::Spool};
+
+/// Why a connection ended.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    #[error("cannot {step}: {cause}")]
+    Failed { step: &'static str, cause: String },
+    #[error("{0}")]
+    Refused(String),
+    /// Another life of the agent acts for this cluster; the next life must take an epoch above this.
+    #[error("{message}")]
+    Replaced { message: String, epoch_above: u64 },
+    #[error("the control plane asks to come again in {0:?}")]
+    ComeAgain(Duration),
+    #[error("the control plane was silent for too long")]
+    Silent,
+    #[error("the connection ended")]
+    Ended,
+}
+
+impl LinkError {
+    pub(crate) fn at<E: std::fmt::Display>(step: &'static str) -> impl FnOnce(E) -> LinkError {
+        move |cause| LinkError::Failed { step, cause: cause.to_string() }
+    }
+}
+
+/// What the link works with.
+pub struct Ends {
+    pub spool: Spool,
+    /// Newest desired state; starts with the one kept on disk.
+    pub desired: watch::Sender<Option<Desired>>,
+    pub applied: Applied,
+    /// Beat interval that overrules the control plane's, if set.
+    pub heartbeat: Option<Duration>,
+}
+
+/// Enrols if needed, then keeps both connections. Returns only when this life of the agent must end.
+pub async fn run(peer: Peer, ends: Ends) -> LinkError {
+    let code = peer.code().map(str::to_owned);
+    if let Some(code) = code {
+        enrol::until_accepted(&peer, &code).await;
+    }
+    tokio::select! {
+        end = keep("control", || control::converse(&peer, &ends)) => end,
+        end = keep("ingest", || ingest::send(&peer, &ends)) => end,
+    }
+}
+
+/// Dials again and again. Each call of `once` is one connection from dialling to its end.
+async fn keep<F>(name: &'static str, once: impl Fn() -> F) -> LinkError
+where
+    F: Future<Output = LinkError>,
+{
+    let mut backoff = Backoff::default();
+    loop {
+        let began = tokio::time::Instant::now();
+        let end = once().await;
+        let at_least = match &end {
+            LinkError::Replaced { .. } => return end,
+            LinkError::ComeAgain(pause) => *pause,
+            _ => Duration::ZERO,
+        };
+        let pause = backoff.next(began.elapsed(), rand::random::<f64>()).max(at_least);
+        tracing::warn!(connection = name, reason = %end, pause_ms = pause.as_millis(), "connection to the control plane ended");
+        tokio::time::sleep(pause).await;
+    }
+}
