@@ -2,7 +2,6 @@ import { useState } from "react";
 import { useClusters } from "../api/queries";
 import type { Cluster } from "../api/types";
 import { plural } from "../format/amount";
-import { PartialBanner } from "../shell/PartialBanner";
 import { Button } from "../ui/Button";
 import { Empty, Loaded } from "../ui/Feedback";
 import { PageHead } from "../ui/Layout";
@@ -22,7 +21,6 @@ export function ClustersPage() {
       <Loaded query={clusters} lines={6}>
         {(page) => (
           <>
-            <PartialBanner page={page} />
             {page.items.length === 0 ? <NoClusters add={add} /> : (
               <ul className="clusters">
                 {ordered(page.items).map((cluster) => <li key={cluster.id}><ClusterCard cluster={cluster} /></li>)}

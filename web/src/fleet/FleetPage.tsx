@@ -3,7 +3,6 @@ import { now } from "../api/clock";
 import { useClusters, useIncidents, useJobs, useQueues, useUsage } from "../api/queries";
 import { grouped, plural } from "../format/amount";
 import { JobTable } from "../jobs/JobTable";
-import { PartialBanner } from "../shell/PartialBanner";
 import { Empty, Loaded } from "../ui/Feedback";
 import { Icon } from "../ui/Icon";
 import { Card, PageHead } from "../ui/Layout";
@@ -35,7 +34,7 @@ export function FleetPage() {
         <Loaded query={jobs} lines={5}>
           {(page) => page.items.length === 0
             ? <Empty icon="jobs" title="No jobs yet"><p>Submit any RayJob manifest with <code>squadron submit rayjob.yaml -q default</code>.</p></Empty>
-            : <><PartialBanner page={page} /><JobTable jobs={page.items} scope="fleet" /></>}
+            : <JobTable jobs={page.items} scope="fleet" />}
         </Loaded>
       </section>
     </>

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Usage, UsageRow } from "../api/types";
 import { csv } from "../format/csv";
-import { asTable, labelOf, readGroups, shares } from "./rows";
+import { asTable, colourOf, labelOf, readGroups, shares } from "./rows";
 
 const row = (part: Partial<UsageRow>): UsageRow => ({
   kind: "", team: "", job: "", cluster: "", cpu_hours: "1.000000", memory_gib_hours: "2.000000", gpu_hours: "0.000000", amount: "1.00", amount_exact: "100", ...part,
@@ -33,6 +33,11 @@ test("many small shares become one, and nothing is lost", () => {
   expect(drawn).toHaveLength(7);
   expect(drawn.at(-1)?.label).toBe("14 others");
   expect(drawn.reduce((sum, share) => sum + share.percent, 0)).toBeCloseTo(100);
+});
+
+test("idle is grey wherever it stands, and neighbours differ", () => {
+  const drawn = ["idle", "a", "shared", "b", "c"].map((label) => ({ label, amount: 1, percent: 20 }));
+  expect(drawn.map((_, index) => colourOf(drawn, index))).toEqual([6, 0, 2, 1, 4]);
 });
 
 test("nothing spent draws nothing", () => {

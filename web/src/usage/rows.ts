@@ -47,6 +47,18 @@ export function shares(usage: Usage, group: Group, most = 7): Share[] {
   return all.map(([label, amount]) => ({ label, amount, percent: (amount / total) * 100 }));
 }
 
+/** Which of the seven colours a share has: what belongs to nobody always the same, teams and jobs in their order. */
+export function colourOf(drawn: Share[], index: number): number {
+  const label = drawn[index]?.label ?? "";
+  const fixed = FIXED.get(label);
+  if (fixed !== undefined) return fixed;
+  const before = drawn.slice(0, index).filter((share) => !FIXED.has(share.label)).length;
+  return FREE[before % FREE.length] ?? 0;
+}
+
+const FIXED = new Map([["shared", 2], ["overhead", 3], ["idle", 6]]);
+const FREE = [0, 1, 4, 5];
+
 /** The row's cell in words: rows outside every team say what they are. */
 export function labelOf(row: UsageRow, group: Group): string {
   return row[group] || (row.kind && row.kind !== "team" ? row.kind : "") || "no " + group;
