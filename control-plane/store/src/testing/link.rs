@@ -32,3 +32,14 @@ pub async fn assigned(store: &Store, cluster: ClusterId, name: &str) -> AttemptI
     }
     AttemptId { job: job.id, number: 1 }
 }
+
+/// The attempt succeeded just now.
+#[allow(clippy::missing_panics_doc, reason = "a test without its database cannot go on")]
+pub async fn ended(store: &Store, attempt: AttemptId) {
+    sqlx::query("update attempt set state = 'succeeded', ended_at = now() where job_id = $1 and number = $2")
+        .bind(attempt.job.0)
+        .bind(i32::try_from(attempt.number).expect("a small number"))
+        .execute(store.pool())
+        .await
+        .expect("an attempt");
+}

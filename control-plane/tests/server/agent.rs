@@ -254,12 +254,15 @@ pub fn batch(epoch: u64, first: u64, facts: &[String]) -> Batch {
         observed_at_us: 1_790_000_000_000_000,
         payload: Some(Payload::Fact(fact.clone())),
     });
-    let records = Records { records: records.collect() };
+    packed(epoch, RecordClass::Fact, first, &Records { records: records.collect() })
+}
+
+pub fn packed(epoch: u64, class: RecordClass, first: u64, records: &Records) -> Batch {
     Batch {
         epoch,
-        class: RecordClass::Fact.into(),
+        class: class.into(),
         first_seq: first,
-        count: u32::try_from(facts.len()).unwrap(),
+        count: u32::try_from(records.records.len()).unwrap(),
         zstd: zstd::encode_all(records.encode_to_vec().as_slice(), 1).unwrap().into(),
     }
 }

@@ -71,6 +71,16 @@ impl Plane {
         self.client.request(method, format!("https://{}{path}", self.running.people)).bearer_auth(&self.token)
     }
 
+    /// A request without credentials.
+    pub fn stranger(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.client.request(method, format!("https://{}{path}", self.running.people))
+    }
+
+    /// The administrator's.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
     pub async fn get(&self, path: &str) -> Value {
         let response = self.request(Method::GET, path).send().await.unwrap();
         assert_eq!(response.status(), StatusCode::OK, "{path}");

@@ -1,0 +1,8 @@
+//! The link's promises and what it refuses.
+
+mod attack;
+mod enrol;
+mod fencing;
+mod ingest;
+mod outage;
+mod standing;
