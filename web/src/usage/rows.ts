@@ -57,7 +57,7 @@ export function colourOf(drawn: Share[], index: number): number {
 }
 
 const FIXED = new Map([["shared", 2], ["overhead", 3], ["idle", 6]]);
-const FREE = [0, 1, 4, 5];
+const FREE = [0, 1, 4, 5, 2, 3, 6];
 
 /** The row's cell in words: rows outside every team say what they are. */
 export function labelOf(row: UsageRow, group: Group): string {
