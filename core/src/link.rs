@@ -28,7 +28,9 @@ mod tests {
     fn layout_is_fixed() {
         let bytes = hello_bytes(&[1, 2], "c", "pod", &[9; 32]);
         let mut expected = b"squadron-hello-v1".to_vec();
-        expected.extend_from_slice(&[0, 0, 0, 2, 1, 2, 0, 0, 0, 1, b'c', 0, 0, 0, 3, b'p', b'o', b'd', 0, 0, 0, 32]);
+        expected.extend_from_slice(&[
+            0, 0, 0, 2, 1, 2, 0, 0, 0, 1, b'c', 0, 0, 0, 3, b'p', b'o', b'd', 0, 0, 0, 32,
+        ]);
         expected.extend_from_slice(&[9; 32]);
         assert_eq!(bytes, expected);
     }

@@ -15,7 +15,13 @@ pub struct BadName {
     pub problem: String,
 }
 
-fn check(kind: &'static str, text: &str, max: usize, legal: fn(&str) -> bool, rule: &str) -> Result<(), BadName> {
+fn check(
+    kind: &'static str,
+    text: &str,
+    max: usize,
+    legal: fn(&str) -> bool,
+    rule: &str,
+) -> Result<(), BadName> {
     let problem = if text.is_empty() {
         "is empty".to_owned()
     } else if text.len() > max {

@@ -24,11 +24,10 @@ fn scaled(text: &str, scale: i128) -> Result<i64, BadQuantity> {
     let (number, suffix) = text.split_at(split);
     let (digits, decimals) = decimal(number).ok_or_else(bad)?;
     let (multiplier, divisor) = suffix_ratio(suffix).ok_or_else(bad)?;
-    let numerator = digits
-        .checked_mul(multiplier)
-        .and_then(|value| value.checked_mul(scale))
-        .ok_or_else(bad)?;
-    let denominator = 10_i128.checked_pow(decimals).and_then(|ten| ten.checked_mul(divisor)).ok_or_else(bad)?;
+    let numerator =
+        digits.checked_mul(multiplier).and_then(|value| value.checked_mul(scale)).ok_or_else(bad)?;
+    let denominator =
+        10_i128.checked_pow(decimals).and_then(|ten| ten.checked_mul(divisor)).ok_or_else(bad)?;
     let rounded_up = numerator.div_euclid(denominator) + i128::from(numerator.rem_euclid(denominator) != 0);
     i64::try_from(rounded_up).map_err(|_| bad())
 }
@@ -82,7 +81,9 @@ mod tests {
 
     #[test]
     fn suffixes_mean_what_kubernetes_says() {
-        for (text, expected) in [("1.5", 1_500), ("100m", 100), ("2", 2_000), ("1k", 1_000_000), ("1e3", 1_000_000)] {
+        for (text, expected) in
+            [("1.5", 1_500), ("100m", 100), ("2", 2_000), ("1k", 1_000_000), ("1e3", 1_000_000)]
+        {
             assert_eq!(milli(text), Ok(expected), "{text}");
         }
         assert_eq!(whole("1.5Gi"), Ok(1_610_612_736));
