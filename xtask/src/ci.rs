@@ -61,7 +61,10 @@ fn clusters(steps: &mut Steps) {
     steps.tests("jobs on two clusters", || Ok(e2e("path")));
     steps.tests("console in a browser", browser);
     steps.tests("refusals", || Ok(e2e("refusals")));
-    steps.step("clean up", strike);
+    steps.step("clean up", || {
+        strike()?;
+        testbed::down(&Spec::tests().clusters)
+    });
 }
 
 /// The long tests: networks are cut and programs killed under running jobs.
