@@ -65,6 +65,6 @@ impl App {
 
     /// How text on stdout is read, at `now`.
     pub fn view(&self, now: Timestamp) -> View {
-        View { now, colour: self.out.colour }
+        View { now, colour: self.out.colour, width: self.out.width() }
     }
 }

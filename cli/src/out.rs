@@ -24,6 +24,12 @@ impl Out {
         Out { colour: colour_wanted(terminal, |name| std::env::var(name).ok()), terminal, hushed: false }
     }
 
+    /// Columns of the terminal that stdout is.
+    pub fn width(self) -> Option<usize> {
+        let size = terminal_size::terminal_size_of(io::stdout()).filter(|_| self.terminal);
+        size.map(|(width, _)| usize::from(width.0))
+    }
+
     /// Writes data to stdout.
     pub fn data(self, text: &str) -> Result<(), Failure> {
         self.bytes(text.as_bytes())

@@ -161,7 +161,7 @@ fn cancelling(fleet: &Fleet) {
     let asked = fleet.expect(2, &["cancel", "train"]);
     assert!(asked.err.contains("--yes"), "{}", asked.err);
     fleet.expect(0, &["cancel", "train", "--yes", "--wait", "--reason", "done with it"]);
-    assert!(fleet.expect(11, &["wait", "train"]).err.contains("job train cancelled"));
+    assert!(fleet.expect(11, &["wait", "train"]).err.contains("read on: squadron describe train"));
     let audit = fleet.expect(0, &["audit"]).out;
     assert!(audit.contains("job.cancel") && audit.contains("done with it"), "{audit}");
 }

@@ -64,10 +64,10 @@ async fn poll(client: &Client, out: Out, job: &Job, is_done: impl Fn(&Job) -> bo
     }
 }
 
-/// State, sentence, and since when the word is old.
+/// Name, state, sentence, and since when the word is old.
 fn progress(job: &Job) -> String {
     let stale = job.stale_since.map(|since| format!(" (cluster silent since {})", time::absolute(since)));
-    format!("{}{}", state_sentence(job), stale.unwrap_or_default())
+    format!("{}  {}{}", plain(&job.name), state_sentence(job), stale.unwrap_or_default())
 }
 
 /// How `wait` and `submit --wait` end for a job that ended.
@@ -79,16 +79,9 @@ pub fn outcome(job: &Job) -> Exit {
     }
 }
 
-/// The last line: how it ended, after how long, and where to read on.
-pub fn farewell(job: &Job, program: &str) -> String {
-    let runtime = job.started_at.zip(job.ended_at).map(|(start, end)| time::span(end.millis_since(start)));
-    let after = runtime.map(|span| format!(" after {span}")).unwrap_or_default();
-    let more = if job.state == JobState::Succeeded {
-        String::new()
-    } else {
-        format!("; see {program} describe {}", job.name)
-    };
-    format!("job {} {}{after}{more}", plain(&job.name), job.state)
+/// Where to read on about a job that did not succeed.
+pub fn read_on(job: &Job, program: &str) -> Option<String> {
+    (job.state != JobState::Succeeded).then(|| format!("read on: {program} describe {}", plain(&job.name)))
 }
 
 #[cfg(test)]
@@ -104,11 +97,20 @@ mod tests {
     }
 
     #[test]
-    fn last_line_says_how_and_where_to_read_on() {
-        let ended = Job { ended_at: Some(NOW), ..job("train-17", JobState::Failed) };
+    fn job_that_did_not_succeed_says_where_to_read_on() {
         assert_eq!(
-            farewell(&ended, "squadron"),
-            "job train-17 failed after 4 m 05 s; see squadron describe train-17"
+            read_on(&job("train", JobState::Failed), "squadron").as_deref(),
+            Some("read on: squadron describe train")
+        );
+        assert_eq!(read_on(&job("train", JobState::Succeeded), "squadron"), None);
+    }
+
+    #[test]
+    fn progress_says_since_when_the_word_is_old() {
+        let stale = Job { stale_since: Some(NOW), ..job("train", JobState::Running) };
+        assert_eq!(
+            progress(&stale),
+            "train  running: Ray runs the driver. (cluster silent since 2026-11-30T01:03:20Z)"
         );
     }
 }

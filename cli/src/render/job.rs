@@ -157,7 +157,7 @@ pub mod tests {
     use crate::render::list::{ListFormat, list};
 
     pub const NOW: Timestamp = Timestamp(1_796_000_600_000_000);
-    pub const VIEW: View = View { now: NOW, colour: false };
+    pub const VIEW: View = View { now: NOW, colour: false, width: None };
 
     pub fn job(name: &str, state: JobState) -> Job {
         Job {

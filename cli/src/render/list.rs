@@ -6,6 +6,7 @@ use squadron_api::Page;
 
 use super::{
     View,
+    fit::clipped,
     table::{Cell, Column, csv, table},
 };
 
@@ -56,7 +57,7 @@ pub fn list<T: Row>(page: &Page<T>, format: ListFormat, view: View) -> String {
     let rows = |wide| page.items.iter().map(|item| item.cells(wide, view)).collect::<Vec<_>>();
     match format {
         ListFormat::Table | ListFormat::Wide if page.items.is_empty() => String::new(),
-        ListFormat::Table => table(T::columns(false), &rows(false), view.colour),
+        ListFormat::Table => clipped(&table(T::columns(false), &rows(false), view.colour), view.width),
         ListFormat::Wide => table(T::columns(true), &rows(true), view.colour),
         ListFormat::Csv => records(&page.items),
         ListFormat::Name => {

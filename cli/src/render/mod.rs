@@ -7,6 +7,7 @@ pub mod amount;
 pub mod audit;
 pub mod cluster;
 pub mod describe;
+pub mod fit;
 pub mod incident;
 pub mod job;
 pub mod list;
@@ -26,6 +27,8 @@ use squadron_core::time::Timestamp;
 pub struct View {
     pub now: Timestamp,
     pub colour: bool,
+    /// Columns of the terminal; `None` for a pipe or a file.
+    pub width: Option<usize>,
 }
 
 /// One line without control characters: line breaks and tabs become spaces, the rest a replacement mark.

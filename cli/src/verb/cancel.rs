@@ -66,7 +66,9 @@ async fn stay(app: &App, client: &Client, jobs: &[Job]) -> Result<Exit, Failure>
     for job in jobs {
         let work = wait::until(client, app.out, job, None, |job| job.state.is_terminal());
         let Some(ended) = until_left(app, &job.name, work).await? else { return Ok(Exit::Interrupted) };
-        app.out.note(&wait::farewell(&ended, app.program));
+        if let Some(line) = wait::read_on(&ended, app.program) {
+            app.out.note(&line);
+        }
     }
     Ok(Exit::Ok)
 }

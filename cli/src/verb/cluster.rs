@@ -16,6 +16,7 @@ use crate::{
     follow::Outage,
     render::{
         cluster::{identity, show},
+        fit::wrapped,
         list::{ItemFormat, ListFormat, item, list},
         plain,
         time::absolute,
@@ -137,7 +138,10 @@ pub async fn run(args: ClusterArgs, app: &App) -> Result<Exit, Failure> {
         ClusterVerb::List(args) => run_list(&args, app).await,
         ClusterVerb::Show { name, output } => {
             let cluster = app.client()?.cluster(&name).await?;
-            app.out.data(&item(&cluster, output, || show(&cluster, app.view(now()))))?;
+            app.out.data(&item(&cluster, output, || {
+                let view = app.view(now());
+                wrapped(&show(&cluster, view), view.width)
+            }))?;
             Ok(Exit::Ok)
         }
         ClusterVerb::Accept(args) => accept(&args, app).await,

@@ -11,6 +11,7 @@ use crate::{
     failure::Failure,
     render::{
         describe::describe,
+        fit::wrapped,
         list::{ItemFormat, item},
     },
 };
@@ -44,7 +45,10 @@ pub async fn run(args: DescribeArgs, app: &App) -> Result<Exit, Failure> {
         ItemFormat::Text => incidents(&client, &detail).await,
         _ => Vec::new(),
     };
-    app.out.data(&item(&detail, args.output, || describe(&detail, &incidents, app.view(now()))))?;
+    app.out.data(&item(&detail, args.output, || {
+        let view = app.view(now());
+        wrapped(&describe(&detail, &incidents, view), view.width)
+    }))?;
     Ok(Exit::Ok)
 }
 

@@ -10,6 +10,7 @@ use crate::{
     exit::Exit,
     failure::Failure,
     render::{
+        fit::wrapped,
         incident::show,
         list::{ItemFormat, ListFormat, item, list},
         plain,
@@ -91,7 +92,10 @@ pub async fn run(args: IncidentsArgs, app: &App) -> Result<Exit, Failure> {
         IncidentsVerb::List(args) => run_list(&args, app).await,
         IncidentsVerb::Show { id, output } => {
             let incident = app.client()?.incident(&id).await?;
-            app.out.data(&item(&incident, output, || show(&incident, app.view(now()))))?;
+            app.out.data(&item(&incident, output, || {
+                let view = app.view(now());
+                wrapped(&show(&incident, view), view.width)
+            }))?;
             Ok(Exit::Ok)
         }
     }

@@ -164,7 +164,9 @@ async fn stay(args: &SubmitArgs, app: &App, client: &Client, job: &Job) -> Resul
     let work: Pin<Box<dyn Future<Output = Result<Job, Failure>> + '_>> =
         if args.logs { Box::pin(with_output(app, client, job, ended)) } else { Box::pin(ended) };
     let Some(ended) = until_left(app, &job.name, work).await? else { return Ok(Exit::Interrupted) };
-    app.out.note(&wait::farewell(&ended, app.program));
+    if let Some(line) = wait::read_on(&ended, app.program) {
+        app.out.note(&line);
+    }
     Ok(wait::outcome(&ended))
 }
 

@@ -41,6 +41,8 @@ pub async fn run(args: WaitArgs, app: &App) -> Result<Exit, Failure> {
     let work = wait::until(&client, app.out, &job, timeout, |job| job.state.is_terminal());
     let Some(ended) = until_left(app, &job.name, work).await? else { return Ok(Exit::Interrupted) };
     app.out.data(&item(&ended, args.output, String::new))?;
-    app.out.note(&wait::farewell(&ended, app.program));
+    if let Some(line) = wait::read_on(&ended, app.program) {
+        app.out.note(&line);
+    }
     Ok(wait::outcome(&ended))
 }

@@ -8,6 +8,7 @@ use crate::{
     exit::Exit,
     failure::Failure,
     render::{
+        fit::wrapped,
         list::{ItemFormat, item},
         why::why,
     },
@@ -33,7 +34,9 @@ pub struct WhyArgs {
 
 pub async fn run(args: WhyArgs, app: &App) -> Result<Exit, Failure> {
     let detail = app.client()?.job(&args.job).await?;
-    app.out
-        .data(&item(&detail.why, args.output, || why(&detail.job, detail.why.as_ref(), app.view(now()))))?;
+    app.out.data(&item(&detail.why, args.output, || {
+        let view = app.view(now());
+        wrapped(&why(&detail.job, detail.why.as_ref(), view), view.width)
+    }))?;
     Ok(Exit::Ok)
 }
