@@ -89,7 +89,7 @@ fn submission(fleet: &Fleet) -> String {
     assert_eq!(id(fleet.expect(0, &words)), first);
     let other = ["submit", "train.yaml", "-q", "default", "--idempotency-key", "once"];
     assert!(fleet.expect(5, &other).err.contains("SQD-1204"));
-    assert_eq!(fleet.expect(0, &["list", "-o", "name"]).out, "train\n");
+    assert_eq!(fleet.expect(0, &["list", "-o", "name"]).out, format!("{first}\n"));
     first
 }
 

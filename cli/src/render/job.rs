@@ -76,8 +76,9 @@ impl Row for Job {
         ]
     }
 
+    /// The id: several jobs may carry one name, and a name would mean the newest of them.
     fn name(&self) -> String {
-        self.name.clone()
+        self.id.to_string()
     }
 }
 
@@ -213,8 +214,11 @@ pub mod tests {
     }
 
     #[test]
-    fn names_stand_alone_and_json_is_the_answer_itself() {
-        assert_eq!(list(&three(), ListFormat::Name, VIEW), "train-17\neval\nprep\n");
+    fn ids_stand_alone_and_json_is_the_answer_itself() {
+        assert_eq!(
+            list(&three(), ListFormat::Name, VIEW),
+            "0193a5a0-0000-7000-8000-0000000000a1\n".repeat(3)
+        );
         let json: Page<Job> = serde_json::from_str(&list(&three(), ListFormat::Json, VIEW)).unwrap();
         assert_eq!(json.items.len(), 3);
         assert_eq!(list(&three(), ListFormat::Jsonl, VIEW).lines().count(), 3);

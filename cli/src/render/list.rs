@@ -24,7 +24,7 @@ pub enum ListFormat {
     Jsonl,
     /// The API's answer as YAML
     Yaml,
-    /// Names or ids alone, one a line
+    /// One a line, as commands take it: ids of jobs, incidents and tokens, names of the others
     Name,
     /// Bare values as RFC 4180
     Csv,
@@ -48,7 +48,7 @@ pub trait Row: Serialize {
     fn cells(&self, wide: bool, view: View) -> Vec<Cell>;
     /// The same as titles and bare values for programs: no units, no dashes, times absolute.
     fn record(&self) -> Vec<(&'static str, String)>;
-    /// What commands take to mean this one.
+    /// What commands take to mean exactly this one.
     fn name(&self) -> String;
 }
 

@@ -179,13 +179,8 @@ async fn run_list(args: &ListArgs, app: &App) -> Result<Exit, Failure> {
         app.out.note(&format!("no clusters yet; invite one with {} cluster add NAME", app.program));
     }
     for cluster in &page.items {
-        if let Some(since) = cluster.silent_since {
-            app.out.note(&format!(
-                "{} is silent since {}: {}",
-                cluster.name,
-                absolute(since),
-                plain(&cluster.sentence)
-            ));
+        if cluster.silent_since.is_some() {
+            app.out.note(&format!("{} is {}", cluster.name, plain(&cluster.sentence)));
         }
         if !cluster.alarm.is_empty() {
             app.out.note(&format!("alarm: {}: {}", cluster.name, plain(&cluster.alarm)));

@@ -13,6 +13,7 @@ use crate::{
     exit::Exit,
     failure::Failure,
     render::{
+        count,
         list::{ListFormat, list},
         plain,
     },
@@ -105,7 +106,8 @@ fn remarks(args: &ListArgs, app: &App, page: &Page<Job>) {
         });
     }
     if page.next_page_token.is_some() {
-        app.out.note(&format!("the newest {} are shown; --all shows every one", page.items.len()));
+        app.out
+            .note(&format!("showing the newest {}; --all shows every one", count(page.items.len(), "job")));
     }
     if let Some(partial) = &page.partial {
         app.out.note(&format!("partial: {}", plain(partial)));
