@@ -302,24 +302,15 @@ impl World {
         self.now = self.now.plus_millis(1_000);
         self.objects.retain(|(kind, _), object| kind != "Pod" || !object::is_deleting(object));
         let now = object::stamp(self.now);
-        for ((kind, name), object) in &mut self.objects {
+        for ((kind, _), object) in &mut self.objects {
             match kind.as_str() {
                 "Pod" => run_pod(object),
                 "Job" if at(object, &["status"]).is_null() => {
                     let id = submission_id(object);
                     object["status"] = json!({"active": 1});
                     self.ray.entry(id).or_insert_with(|| "PENDING".to_owned());
-                    let _ = name;
                 }
-                "Job" => {
-                    let state = self.ray.get(&submission_id(object)).map_or("", String::as_str);
-                    if matches!(state, "SUCCEEDED" | "FAILED" | "STOPPED")
-                        && object["status"]["conditions"].is_null()
-                    {
-                        object["status"]["conditions"] =
-                            json!([{"type": "Complete", "status": "True", "lastTransitionTime": now}]);
-                    }
-                }
+                "Job" => follow_job(object, &self.ray, &now),
                 _ => {}
             }
         }
@@ -376,6 +367,20 @@ fn shorten(container: &mut Value) {
         if let Some(found) = container.get(field) {
             container[field] = json!(found.to_string().replace('"', ""));
         }
+    }
+}
+
+/// The submitter ends with its Ray job, or when Ray has not known it for ten seconds.
+fn follow_job(job: &mut Value, ray: &BTreeMap<String, String>, now: &str) {
+    let misses = match ray.get(&submission_id(job)).map(String::as_str) {
+        Some("SUCCEEDED" | "FAILED" | "STOPPED") => 10,
+        Some(_) => 0,
+        None => job["status"]["misses"].as_i64().unwrap_or(0) + 1,
+    };
+    job["status"]["misses"] = json!(misses);
+    if misses >= 10 && job["status"]["conditions"].is_null() {
+        job["status"]["conditions"] =
+            json!([{"type": "Complete", "status": "True", "lastTransitionTime": now}]);
     }
 }
 

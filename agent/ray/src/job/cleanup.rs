@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use squadron_core::time::Timestamp;
 
-use super::{child, end, pass::Pass};
+use super::{child, end, pass::Pass, submitter};
 use crate::{
     names, object,
     plan::{Action, Event, Step},
@@ -25,6 +25,28 @@ pub(super) fn due(pass: &Pass<'_>, status: &RayJobStatus) -> Due {
     if !end::is_over(status) || pass.spec.selects_cluster() {
         return Due::default();
     }
+    let mut due = by_spec(pass, status);
+    due.steps.extend(stop_submitter(pass));
+    due
+}
+
+/// A submitter that outlives its RayCluster would wait for it; its Job ends, its object stays.
+fn stop_submitter(pass: &Pass<'_>) -> Option<Step> {
+    let job = pass.view.submitter.as_deref().filter(|job| !object::is_deleting(job))?;
+    let stopped = !object::at(job, &["spec", "activeDeadlineSeconds"]).is_null();
+    if pass.view.cluster.is_some() || stopped || submitter::finished_at(job).is_some() {
+        return None;
+    }
+    let mut target = object::reference(job);
+    "batch/v1".clone_into(&mut target.api_version);
+    "Job".clone_into(&mut target.kind);
+    Some(Step::new(
+        "stop/Job",
+        Action::Patch { target, patch: json!({"spec": {"activeDeadlineSeconds": 1}}) },
+    ))
+}
+
+fn by_spec(pass: &Pass<'_>, status: &RayJobStatus) -> Due {
     match &pass.spec.deletion_strategy {
         Some(strategy) => match strategy.deletion_rules.as_deref().unwrap_or_default() {
             [] => legacy(pass, status, strategy),

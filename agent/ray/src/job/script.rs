@@ -31,19 +31,21 @@ pub(super) fn of(pass: &Pass<'_>, status: &RayJobStatus, nodes: Option<i32>) -> 
     let request = plain_request(pass.spec, &status.job_id);
     let submit = match &request {
         Some(body) => format!("post {}", body.len()),
-        None => format!("{} || known || exit 1", submit_command(pass.spec, &address, &status.job_id, "")),
+        None => {
+            format!("{} || known || exit 1", submit_command(pass.spec, &address, &status.job_id))
+        }
     };
     let wait = nodes.map_or_else(String::new, |nodes| format!("wait_for_nodes {nodes}\n"));
     let text = format!(
         "host={host}; port={port}; id={id}\n{FUNCTIONS}\
-         until healthy; do sleep 0.2; done\n\
+         wait_for_dashboard\n\
          if known; then\n\
          \x20 echo \"Job '$id' was submitted before; following its log.\"\n\
-         \x20 follow\n\
          else\n\
          {wait}\
          {submit}\n\
          fi\n\
+         follow\n\
          watch\n",
         id = status.job_id,
     );
@@ -58,6 +60,13 @@ healthy() { [[ "$(ask /api/gcs_healthz)" == *success* ]]; }
 known() { local answer; answer="$(ask "/api/jobs/$id")"; [[ "${answer%%$'\n'*}" == *" 200 "* ]]; }
 state() { ask "/api/jobs/$id" | grep -oE '"status": *"(PENDING|RUNNING|STOPPED|SUCCEEDED|FAILED)"' | head -n 1 | cut -d '"' -f 4 || true; }
 follow() { ray job logs --address "http://$host:$port" --follow "$id" || true; }
+wait_for_dashboard() {
+  SECONDS=0
+  until healthy; do
+    if (( SECONDS > 600 )); then echo "Ray's dashboard at $host:$port did not answer for 10 minutes." >&2; exit 1; fi
+    sleep 0.2
+  done
+}
 wait_for_nodes() {
   local alive=0; SECONDS=0
   while true; do
@@ -72,7 +81,6 @@ post() {
   answer="$(timeout 60 bash -c 'exec 3<> "/dev/tcp/$0/$1"; printf "POST /api/jobs/ HTTP/1.0\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %s\r\n\r\n%s" "$0" "$2" "$SQUADRON_RAY_JOB_REQUEST" >&3; cat <&3' "$host" "$port" "$1" || true)"
   if [[ "${answer%%$'\n'*}" == *" 200 "* ]] || known; then
     echo "Job '$id' submitted successfully"
-    follow
   else
     echo "Ray refused the job: ${answer:-no answer}" >&2
     exit 1
@@ -94,15 +102,15 @@ watch() {
 
 /// The form that KubeRay's users know.
 fn patient(spec: &RayJobSpec, address: &str, id: &str) -> String {
-    let submit = submit_command(spec, address, id, " --no-wait");
+    let submit = submit_command(spec, address, id);
     format!(
         "if ! ray job status --address {address} {id} >/dev/null 2>&1 ; then {submit} ; fi ; \
          ray job logs --address {address} --follow {id}"
     )
 }
 
-fn submit_command(spec: &RayJobSpec, address: &str, id: &str, option: &str) -> String {
-    let mut command = format!("ray job submit --address {address}{option}");
+fn submit_command(spec: &RayJobSpec, address: &str, id: &str) -> String {
+    let mut command = format!("ray job submit --address {address} --no-wait");
     if let Ok(Some(env)) = runtime_env(spec) {
         command += &format!(" --runtime-env-json {}", quoted(&env.to_string()));
     }
@@ -138,7 +146,6 @@ fn quoted(json: &str) -> String {
 /// The request, if posting it as it is does the same as `ray job submit` in the submitter's shell.
 fn plain_request(spec: &RayJobSpec, id: &str) -> Option<String> {
     let entrypoint = spec.entrypoint.as_deref().unwrap_or_default().trim();
-    let plain = |c: char| c.is_ascii_alphanumeric() || " _./:=,@%+-'\"".contains(c);
     let env = runtime_env(spec).ok().flatten().unwrap_or_default();
     let uploads =
         ["working_dir", "py_modules", "py_executable"].iter().any(|field| names_local_files(&env[*field]));
@@ -147,8 +154,24 @@ fn plain_request(spec: &RayJobSpec, id: &str) -> Option<String> {
         .submitter_pod_template
         .as_ref()
         .is_some_and(|template| template.to_string().contains("RAY_JOB_"));
-    let safe = !entrypoint.is_empty() && entrypoint.chars().all(plain) && !body.contains('$');
+    let safe = !entrypoint.is_empty() && is_plain(entrypoint) && !body.contains('$');
     (safe && !uploads && !hooks).then_some(body)
+}
+
+/// Whether a shell reads these words the same, however often it reads them: nothing special outside quotes, and
+/// nothing that is filled in within them.
+fn is_plain(words: &str) -> bool {
+    let mut quote = None;
+    for c in words.chars() {
+        match quote {
+            None if matches!(c, '\'' | '"') => quote = Some(c),
+            None if !(c.is_ascii_alphanumeric() || " _./:=,@%+-".contains(c)) => return false,
+            Some(open) if c == open => quote = None,
+            Some('"') if matches!(c, '$' | '`' | '\\' | '!') => return false,
+            _ => {}
+        }
+    }
+    quote.is_none()
 }
 
 /// Anything but an address that Ray fetches itself.

@@ -78,6 +78,16 @@ fn rj_del_deadline_counts_as_failed_for_rules() {
 }
 
 #[test]
+fn submitter_of_a_lost_cluster_is_ended_but_kept() {
+    let mut world = running(&json!({}));
+    let cluster = status(&world, "rayClusterName");
+    world.delete("RayCluster", &cluster);
+    world.settle();
+    assert_eq!(deployment(&world), "Failed");
+    assert_eq!(world.get("Job", "j")["spec"]["activeDeadlineSeconds"], 1);
+}
+
+#[test]
 fn rj_del_legacy_policies() {
     let strategy = json!({"onSuccess": {"policy": "DeleteCluster"}, "onFailure": {"policy": "DeleteNone"}});
     let world = complete(&json!({"deletionStrategy": strategy}));

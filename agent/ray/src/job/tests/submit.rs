@@ -171,10 +171,26 @@ fn rj_http_request_holds_all_that_the_spec_says() {
     assert_eq!(body, expected);
 }
 
+#[test]
+fn rj_sub_words_that_every_shell_reads_alike_are_posted() {
+    for (entrypoint, posted) in [
+        ("python -c \"import time; time.sleep(60)\"", true),
+        ("python -c 'print(1)' --a=b", true),
+        ("python -c 'print(\"x\")' && ls", false),
+        ("python -c \"print('$HOME')\"", false),
+        ("python -c 'open", false),
+        ("python a.py | tee b", false),
+        ("python a.py *.txt", false),
+    ] {
+        let job = submitter(&json!({"entrypoint": entrypoint}), Options::default());
+        assert_eq!(env(&job, "SQUADRON_RAY_JOB_REQUEST").is_some(), posted, "{entrypoint}");
+    }
+}
+
 /// The scripts are read by the shell that will run them.
 #[test]
 fn scripts_are_legal_shell() {
-    for change in [json!({}), json!({"entrypoint": "python -c \"import time; time.sleep(60)\""})] {
+    for change in [json!({}), json!({"entrypoint": "python a.py && echo $HOME"})] {
         let text = script(&change, Options::default());
         let checked = std::process::Command::new("bash").args(["-n", "-c", &text]).output().unwrap();
         assert!(checked.status.success(), "{}\n{text}", String::from_utf8_lossy(&checked.stderr));
