@@ -55,6 +55,7 @@ impl Wake {
     }
 
     /// Something that people look at changed; browsers fetch it again.
+    #[allow(clippy::needless_pass_by_value, reason = "ids and texts alike, as they come")]
     pub fn changed(&self, kind: &str, id: impl ToString, version: i64) {
         // An error says that nobody listens.
         let _nobody = self.0.changes.send(Change { kind: kind.to_owned(), id: id.to_string(), version });

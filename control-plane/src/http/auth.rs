@@ -48,6 +48,7 @@ impl Caller {
     }
 
     /// The audit row of something that the caller does now; write it in the transaction of the change.
+    #[allow(clippy::needless_pass_by_value, reason = "ids and texts alike, as they come")]
     pub fn entry(&self, action: &str, object: impl ToString, detail: impl ToString) -> audit::Entry {
         audit::Entry {
             id: Uuid::now_v7(),

@@ -18,7 +18,6 @@ use super::{
     error::{Api, respond},
     request_id,
 };
-use crate::state::AppState;
 
 /// Greatest request body, in bytes; a manifest fits.
 const BODY_LIMIT: usize = 1024 * 1024;
@@ -27,7 +26,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
      connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// Wraps the router.
-pub fn around(router: Router<AppState>, _state: &AppState) -> Router<AppState> {
+pub fn around<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> {
     router
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .layer(CatchPanicLayer::custom(panicked))
@@ -101,4 +100,29 @@ async fn security_headers(request: Request, next: Next) -> Response {
         headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use axum::routing::get;
+    use tower::ServiceExt as _;
+
+    use super::*;
+
+    async fn broken() -> &'static str {
+        panic!("the secret sauce ran out")
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_a_problem_that_tells_nothing() {
+        let router: Router = around(Router::new().route("/", get(broken)));
+        let response = router.oneshot(Request::new(Body::empty())).await.unwrap();
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        let id = response.headers()[request_id::HEADER].to_str().unwrap().to_owned();
+        let body = to_bytes(response.into_body(), 4096).await.unwrap();
+        let problem: Problem = serde_json::from_slice(&body).unwrap();
+        assert_eq!((problem.code.as_str(), problem.request_id), ("SQD-1007", id));
+        assert!(!problem.detail.contains("sauce"), "{}", problem.detail);
+    }
 }

@@ -54,5 +54,5 @@ pub fn router(state: &AppState, stop: CancellationToken) -> (Router, Vec<Route>)
     let (router, table) = routes.finish();
     let router = router.fallback(assets::serve).method_not_allowed_fallback(layers::method_not_allowed);
     let router = router.layer(Extension(Ending(stop)));
-    (layers::around(router, state).with_state(state.clone()), table)
+    (layers::around(router).with_state(state.clone()), table)
 }

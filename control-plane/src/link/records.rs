@@ -118,12 +118,13 @@ mod tests {
     use super::*;
 
     fn pack(records: Vec<Record>) -> Batch {
-        let bytes = Records { records: records.clone() }.encode_to_vec();
+        let count = u32::try_from(records.len()).unwrap();
+        let bytes = Records { records }.encode_to_vec();
         Batch {
             epoch: 1,
             class: RecordClass::Fact.into(),
             first_seq: 1,
-            count: u32::try_from(records.len()).unwrap(),
+            count,
             zstd: zstd::encode_all(bytes.as_slice(), 1).unwrap().into(),
         }
     }

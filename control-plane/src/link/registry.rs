@@ -48,7 +48,7 @@ async fn poll_forever(app: &AppState, sender: &watch::Sender<Standings>) {
                 differs
             })),
             Err(error) => {
-                tracing::warn!(%error, "the clusters' standings could not be read; the last ones stay")
+                tracing::warn!(%error, "the clusters' standings could not be read; the last ones stay");
             }
         }
         tokio::select! {

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use time::{Duration, OffsetDateTime};
 
 use super::TlsError;
+use crate::clock;
 
 const AUTHORITY_DAYS: i64 = 3_650;
 const LEAF_DAYS: i64 = 90;
@@ -72,7 +73,7 @@ impl Authority {
     /// Paths of the server's certificate and key, both fresh.
     pub(super) fn leaf(&self) -> Result<(PathBuf, PathBuf), TlsError> {
         let paths = (self.path("server.crt"), self.path("server.key"));
-        if !self.is_fresh(OffsetDateTime::now_utc()) {
+        if !self.is_fresh(now()) {
             self.make_leaf()?;
         }
         Ok(paths)
@@ -125,9 +126,13 @@ fn leaf_params(names: &[String]) -> Result<CertificateParams, TlsError> {
 
 /// From an hour ago, so that clocks that are a little behind see it as valid.
 fn validity(params: &mut CertificateParams, days: i64) {
-    let now = OffsetDateTime::now_utc();
+    let now = now();
     params.not_before = now - Duration::hours(1);
     params.not_after = now + Duration::days(days);
+}
+
+fn now() -> OffsetDateTime {
+    squadron_store::at(clock::now())
 }
 
 /// Replaces the file in one step.
@@ -177,7 +182,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let authority = Authority::open(folder.path(), vec!["localhost".to_owned()]).unwrap();
         authority.leaf().unwrap();
-        let now = OffsetDateTime::now_utc();
+        let now = now();
         assert!(authority.is_fresh(now + Duration::days(59)));
         assert!(!authority.is_fresh(now + Duration::days(61)));
     }

@@ -42,7 +42,7 @@ pub async fn renew_forever(source: Source, live: Arc<Live>) {
         match tokio::task::spawn_blocking(move || source.current()).await {
             Ok(Ok(key)) => live.replace(key),
             Ok(Err(error)) => {
-                tracing::error!(%error, "the certificate could not be renewed; the old one stays")
+                tracing::error!(%error, "the certificate could not be renewed; the old one stays");
             }
             Err(error) => tracing::error!(%error, "the renewal of the certificate ended badly"),
         }

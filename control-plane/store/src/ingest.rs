@@ -4,7 +4,9 @@
 //! twice, on two streams at once, or again after a lost acknowledgement takes effect once. Only streams of the life in
 //! charge write. Records that cannot be taken are kept with their reason, and the watermark passes them.
 
-use sqlx::{PgConnection, Row, types::Json};
+mod rows;
+
+use sqlx::{PgConnection, Row};
 use squadron_core::{
     fact::Fact,
     id::{ClusterId, Epoch, JobId},
@@ -12,7 +14,7 @@ use squadron_core::{
     watermark::{self, Arrival},
 };
 
-use crate::{Result, Store, at, cluster::signed};
+use crate::{Result, Store, cluster::signed};
 
 /// A class of records, numbered on its own within an epoch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -229,101 +231,18 @@ async fn commit(db: &mut PgConnection, batch: &Batch, skip: u64, last: u64) -> R
             Payload::Rejected(reason) => refused.push((seq, reason.clone())),
         }
     }
-    insert_facts(db, batch, &facts).await?;
-    refused.extend(insert_chunks(db, batch, &chunks).await?);
+    rows::facts(db, batch, &facts).await?;
+    refused.extend(rows::chunks(db, batch, &chunks).await?);
     refused.sort();
-    insert_rejected(db, batch.key(), batch.now, &refused).await?;
+    rows::rejected(db, batch.key(), batch.now, &refused).await?;
     advance(db, batch.key(), last).await?;
     Ok(Taken::Committed { watermark: last, refused })
-}
-
-async fn insert_facts(db: &mut PgConnection, batch: &Batch, facts: &[(u64, Timestamp, &Fact)]) -> Result<()> {
-    if facts.is_empty() {
-        return Ok(());
-    }
-    let attempts: Vec<_> = facts.iter().map(|(_, _, fact)| fact.attempt()).collect();
-    sqlx::query(
-        "insert into fact (cluster_id, epoch, seq, day, observed_at, received_at, kind, job_id, attempt, body)
-         select $1, $2, f.seq, ($3 at time zone 'UTC')::date, f.observed, $3, f.kind, f.job, f.attempt, f.body
-         from unnest($4::bigint[], $5::timestamptz[], $6::text[], $7::uuid[], $8::int[], $9::jsonb[])
-              as f (seq, observed, kind, job, attempt, body)",
-    )
-    .bind(batch.cluster.0)
-    .bind(signed(batch.epoch.0))
-    .bind(at(batch.now))
-    .bind(facts.iter().map(|(seq, _, _)| signed(*seq)).collect::<Vec<_>>())
-    .bind(facts.iter().map(|(_, observed, _)| at(*observed)).collect::<Vec<_>>())
-    .bind(facts.iter().map(|(_, _, fact)| fact.kind()).collect::<Vec<_>>())
-    .bind(attempts.iter().map(|attempt| attempt.map(|id| id.job.0)).collect::<Vec<_>>())
-    .bind(attempts.iter().map(|attempt| attempt.and_then(|id| i32::try_from(id.number).ok())).collect::<Vec<_>>())
-    .bind(facts.iter().map(|(_, _, fact)| Json(*fact)).collect::<Vec<_>>())
-    .execute(db)
-    .await?;
-    Ok(())
-}
-
-/// Chunks of attempts that this cluster holds; the others come back with a reason.
-async fn insert_chunks(
-    db: &mut PgConnection,
-    batch: &Batch,
-    chunks: &[(u64, &Chunk)],
-) -> Result<Vec<(u64, String)>> {
-    if chunks.is_empty() {
-        return Ok(Vec::new());
-    }
-    let taken: Vec<i64> = sqlx::query_scalar(
-        "with c as (select * from unnest($2::bigint[], $3::uuid[], $4::int[], $5::text[], $6::bigint[], $7::bytea[])
-                    as c (seq, job, attempt, stream, start, data)),
-              ours as (select c.* from c join attempt a on a.job_id = c.job and a.number = c.attempt
-                       where a.cluster_id = $1),
-              put as (insert into log_chunk (cluster_id, job_id, attempt, stream, start_offset, data, received_at)
-                      select $1, job, attempt, stream, start, data, $8 from ours
-                      on conflict (job_id, attempt, stream, start_offset) do nothing)
-         select seq from ours",
-    )
-    .bind(batch.cluster.0)
-    .bind(chunks.iter().map(|(seq, _)| signed(*seq)).collect::<Vec<_>>())
-    .bind(chunks.iter().map(|(_, chunk)| chunk.job.0).collect::<Vec<_>>())
-    .bind(chunks.iter().map(|(_, chunk)| i32::try_from(chunk.attempt).unwrap_or(-1)).collect::<Vec<_>>())
-    .bind(chunks.iter().map(|(_, chunk)| chunk.stream.as_str()).collect::<Vec<_>>())
-    .bind(chunks.iter().map(|(_, chunk)| signed(chunk.offset)).collect::<Vec<_>>())
-    .bind(chunks.iter().map(|(_, chunk)| chunk.data.as_slice()).collect::<Vec<_>>())
-    .bind(at(batch.now))
-    .fetch_all(db)
-    .await?;
-    let strange = chunks.iter().filter(|(seq, _)| !taken.contains(&signed(*seq)));
-    Ok(strange.map(|(seq, _)| (*seq, "the attempt does not run on this cluster".to_owned())).collect())
-}
-
-async fn insert_rejected(
-    db: &mut PgConnection,
-    key: Key,
-    now: Timestamp,
-    refused: &[(u64, String)],
-) -> Result<()> {
-    if refused.is_empty() {
-        return Ok(());
-    }
-    sqlx::query(
-        "insert into rejected_record (cluster_id, epoch, class, seq, at, reason)
-         select $1, $2, $3, r.seq, $4, r.reason from unnest($5::bigint[], $6::text[]) as r (seq, reason)
-         on conflict (cluster_id, epoch, class, seq) do nothing",
-    )
-    .bind(key.cluster.0)
-    .bind(signed(key.epoch.0))
-    .bind(key.class.code())
-    .bind(at(now))
-    .bind(refused.iter().map(|(seq, _)| signed(*seq)).collect::<Vec<_>>())
-    .bind(refused.iter().map(|(_, reason)| reason.as_str()).collect::<Vec<_>>())
-    .execute(db)
-    .await?;
-    Ok(())
 }
 
 /// One row stands for the whole range: it names the last number and tells the first.
 async fn note_lost(db: &mut PgConnection, lost: &Lost, watermark: u64, last: u64) -> Result<Taken> {
     let reason = format!("records {} to {last} were lost: {}", watermark + 1, lost.reason);
-    insert_rejected(db, lost.key(), lost.now, &[(last, reason)]).await?;
+    rows::rejected(db, lost.key(), lost.now, &[(last, reason)]).await?;
     advance(db, lost.key(), last).await?;
     Ok(Taken::Committed { watermark: last, refused: Vec::new() })
 }

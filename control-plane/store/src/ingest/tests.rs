@@ -158,7 +158,7 @@ async fn lost_records_are_told_and_passed() {
     assert_eq!(told, ["records 1 to 4 were lost: a damaged segment"]);
 }
 
-fn log(batch: Batch, attempt: AttemptId, offset: u64, text: &str) -> Batch {
+fn log(batch: &Batch, attempt: AttemptId, offset: u64, text: &str) -> Batch {
     let chunk = Chunk {
         job: attempt.job,
         attempt: attempt.number,
@@ -167,7 +167,7 @@ fn log(batch: Batch, attempt: AttemptId, offset: u64, text: &str) -> Batch {
         data: text.as_bytes().to_vec(),
     };
     let records = vec![Record { observed_at: NOW, payload: Payload::Log(chunk) }];
-    Batch { class: Class::Log, records, ..batch }
+    Batch { class: Class::Log, records, ..batch.clone() }
 }
 
 #[tokio::test]
@@ -176,7 +176,7 @@ async fn logs_read_back_without_repeats() {
     let id = cluster(&store, "east", 3).await;
     let attempt = attempt(&store, id).await;
     for (seq, offset, text) in [(1, 0, "hello "), (2, 6, "world"), (3, 4, "o world!"), (4, 0, "hello ")] {
-        let batch = log(facts(id, 3, seq, seq), attempt, offset, text);
+        let batch = log(&facts(id, 3, seq, seq), attempt, offset, text);
         assert_eq!(store.ingest(&batch).await.unwrap(), committed(seq));
     }
     let piece = store.log_piece(attempt, "driver", 0).await.unwrap();
@@ -190,7 +190,7 @@ async fn a30_logs_of_another_clusters_attempt_are_refused() {
     let store = testing::store().await;
     let (east, west) = (cluster(&store, "east", 3).await, cluster(&store, "west", 3).await);
     let attempt = attempt(&store, west).await;
-    let batch = log(facts(east, 3, 1, 1), attempt, 0, "forged");
+    let batch = log(&facts(east, 3, 1, 1), attempt, 0, "forged");
     let Taken::Committed { watermark: 1, refused } = store.ingest(&batch).await.unwrap() else {
         panic!("the batch was not taken")
     };
