@@ -17,8 +17,8 @@ use tokio::sync::{Notify, mpsc, watch as watching};
 use crate::{
     attempts::{Attempts, Store},
     controller::{self, Dashboards, Queue, Setup, Writer},
-    epoch,
-    logs::Logs,
+    epoch::{self, Held, Holder},
+    logs::{Logs, Spooled},
     node::inbox,
     plan::Policy,
     record::Recorder,
@@ -90,7 +90,7 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
     let key = AgentKey::load_or_make(&args.spool.join("agent.key"))?;
     let store = Store::load(&args.spool)?;
     let home = Home::ask(&client).await?;
-    let (spool, spooling) = start_spool(&client, &args).await?;
+    let Started { spool, spooling, spooled, mut held } = start_spool(&client, &args).await?;
     let recorder = Recorder::new(spool.clone());
     let cache = Arc::new(Cache::default());
     let (queue, wake) = (Arc::new(Queue::default()), Arc::new(Notify::new()));
@@ -103,7 +103,7 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
     };
     let _watches = watch::start(&client, outlets);
     let dashboards = Dashboards::new(cache.clone())?;
-    let logs = logs(&client, &cache, &dashboards, &recorder, &args)?;
+    let logs = logs(&client, &cache, &dashboards, &recorder, &args, spooled)?;
     let _reconcilers = (args.mode == Mode::Operate).then(|| {
         controller::start(Setup {
             client: client.clone(),
@@ -126,36 +126,53 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
         applied: applied.clone(),
         wake,
     };
-    let peer = Peer::new(peer_settings(&args), key, spool.epoch(), home);
+    let peer = Peer::new(peer_settings(&args), key, spool.epoch(), home, client.clone());
     let heartbeat = args.heartbeat_seconds.map(Duration::from_secs);
     let ends = Ends { spool, desired, applied, heartbeat };
     let kernel = inbox::run(client.clone(), &args.pod_namespace, |at, fact| recorder.fact_durable(at, fact));
-    tokio::select! {
+    let ended = tokio::select! {
         ended = spooling => Err(spool_ended(ended)),
-        end = crate::uplink::run(peer, ends) => Err(replaced(client, &args, end).await),
-        () = attempts.run(wanted) => anyhow::bail!("the attempt planner ended"),
-        () = logs.run() => anyhow::bail!("the log followers ended"),
-        () = kernel => anyhow::bail!("the watch of kernel lines ended"),
+        lost = held.keep() => Err(anyhow::Error::new(lost).context("this life of the agent must end")),
+        end = crate::uplink::run(peer, ends) => Err(anyhow::Error::new(end)),
+        () = attempts.run(wanted) => Err(anyhow::anyhow!("the attempt planner ended")),
+        () = logs.run() => Err(anyhow::anyhow!("the log followers ended")),
+        () = kernel => Err(anyhow::anyhow!("the watch of kernel lines ended")),
         ended = health::serve(args.health_port, cache) => ended.context("the health endpoint ended"),
         () = terminated() => Ok(()),
-    }
+    };
+    hand_over(&mut held, &ended).await;
+    ended
 }
 
-async fn start_spool(
-    client: &Client,
-    args: &ControllerArgs,
-) -> anyhow::Result<(Spool, tokio::task::JoinHandle<Result<(), spool::DiskError>>)> {
+/// The spool under a new epoch, and the Lease that gave the epoch.
+struct Started {
+    spool: Spool,
+    spooling: tokio::task::JoinHandle<Result<(), spool::DiskError>>,
+    spooled: Spooled,
+    held: Held,
+}
+
+async fn start_spool(client: &Client, args: &ControllerArgs) -> anyhow::Result<Started> {
+    let holder = Holder {
+        namespace: args.pod_namespace.clone(),
+        pod: args.pod_name.clone(),
+        pod_uid: args.pod_uid.clone(),
+    };
     let folder = args.spool.join("records");
-    let mut newest = 0;
-    let recovered = spool::recover(&folder, |record| newest = newest.max(record.stream.epoch))?;
+    let (mut newest, mut spooled) = (0, Spooled::default());
+    let recovered = spool::recover(&folder, |record| {
+        newest = newest.max(record.stream.epoch);
+        spooled.note(record);
+    })?;
     for path in &recovered.damaged {
         tracing::error!(path = %path.display(), "a damaged spool file was put aside; its readable records go on");
     }
-    let epoch = epoch::draw(client.clone(), &args.pod_namespace, &args.pod_name, newest).await?;
-    tracing::info!(epoch, "this life of the agent");
+    let held = epoch::take(client, &holder, newest).await?;
+    tracing::info!(epoch = held.epoch, waiting = recovered.index.load().records, "this life of the agent");
     let total = args.spool_mib.saturating_mul(MIB);
     let limits = Limits { total, logs: total / 2, segment: 16 * MIB };
-    Ok(Spool::start(&folder, epoch, limits, recovered.index))
+    let (spool, spooling) = Spool::start(&folder, held.epoch, limits, recovered.index);
+    Ok(Started { spool, spooling, spooled, held })
 }
 
 fn keep_facts(recorder: Recorder) -> FactSender {
@@ -183,6 +200,7 @@ fn logs(
     dashboards: &Dashboards,
     recorder: &Recorder,
     args: &ControllerArgs,
+    spooled: Spooled,
 ) -> anyhow::Result<Logs> {
     let recorder = recorder.clone();
     let keep = Arc::new(move |chunk| {
@@ -190,7 +208,7 @@ fn logs(
         Box::pin(async move { recorder.log_durable(chunk).await }) as _
     });
     let folder = args.spool.join("logs");
-    Logs::new(client.clone(), cache.clone(), dashboards.clone(), keep, folder)
+    Logs::new(client.clone(), cache.clone(), dashboards.clone(), keep, folder, spooled)
         .context("cannot make the log folder")
 }
 
@@ -219,14 +237,17 @@ fn spool_ended(ended: Result<Result<(), spool::DiskError>, tokio::task::JoinErro
     }
 }
 
-/// Another life is in charge. The next process draws an epoch above that one's, if it is still wanted.
-async fn replaced(client: Client, args: &ControllerArgs, end: LinkError) -> anyhow::Error {
-    if let LinkError::Replaced { epoch_above, .. } = &end
-        && let Err(error) = epoch::raise(client, &args.pod_namespace, &args.pod_name, *epoch_above).await
+/// Leaves the Lease so that the next life can take it at once. If another life is in charge at the control plane, the
+/// next one gets an epoch above that one's: whoever holds the Lease is the agent of this cluster.
+async fn hand_over(held: &mut Held, ended: &anyhow::Result<()>) {
+    if let Err(error) = ended
+        && let Some(LinkError::Replaced { epoch_above, .. }) = error.downcast_ref()
+        && let Err(error) = held.raise(*epoch_above).await
     {
         tracing::warn!(%error, "the Lease cannot be raised");
+        return;
     }
-    anyhow::Error::new(end).context("this life of the agent must end")
+    held.release().await;
 }
 
 /// Returns at SIGTERM or SIGINT. Everything that matters is on the disk already.

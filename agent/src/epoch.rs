@@ -1,59 +1,218 @@
-//! Epoch: the number of this life of the agent, drawn from a Lease in the agent's namespace.
+//! Epoch: which life of the agent acts in this cluster, by a Lease in the agent's namespace.
 //!
-//! Invariant: the number only grows, and two processes never draw the same one: the Lease is written with the resource
-//! version that was read, and whoever loses reads again.
+//! Owns the Lease `squadron-agent` and its annotation with the epoch. Invariant: each process that takes the Lease gets
+//! a greater epoch than all before it, because taking it is one conditional write. Without the Lease nothing else of the
+//! controller runs. If someone else took it, this process stops what it does and starts over.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use k8s_openapi::{
-    api::coordination::v1::{Lease, LeaseSpec},
-    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+    api::{
+        coordination::v1::{Lease, LeaseSpec},
+        core::v1::Pod,
+    },
+    apimachinery::pkg::apis::meta::v1::MicroTime,
+    jiff,
 };
 use kube::{Api, Client, api::PostParams};
 
-const LEASE: &str = "squadron-agent";
-const EPOCH: &str = "squadron.dev/epoch";
-const PAUSE: Duration = Duration::from_millis(200);
-const TRIES: u32 = 20;
+use crate::clock;
 
-/// Draws the next epoch, greater than `floor` and than every one before.
-pub async fn draw(client: Client, namespace: &str, holder: &str, floor: u64) -> anyhow::Result<u64> {
-    let leases: Api<Lease> = Api::namespaced(client, namespace);
-    for _ in 0..TRIES {
-        let known = leases.get_opt(LEASE).await.context("cannot read the Lease squadron-agent")?;
-        let (lease, epoch) = next(known.as_ref(), holder, floor);
-        let written = match known {
-            Some(_) => leases.replace(LEASE, &PostParams::default(), &lease).await,
-            None => leases.create(&PostParams::default(), &lease).await,
+const NAME: &str = "squadron-agent";
+/// Annotation: the epoch of the holder.
+const EPOCH: &str = "squadron.dev/epoch";
+/// A Lease that did not change for this long has no holder any more.
+const EXPIRES_AFTER: Duration = Duration::from_secs(15);
+const RENEW_EVERY: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The Lease is not ours.
+#[derive(Debug, thiserror::Error)]
+pub enum LeaseError {
+    #[error("the agent's Lease in namespace {namespace} cannot be {step}")]
+    Api {
+        step: &'static str,
+        namespace: String,
+        #[source]
+        cause: Box<kube::Error>,
+    },
+    #[error("another agent took the Lease")]
+    Lost,
+}
+
+/// Who takes the Lease.
+#[derive(Clone, Debug)]
+pub struct Holder {
+    pub namespace: String,
+    pub pod: String,
+    pub pod_uid: String,
+}
+
+impl Holder {
+    /// Pod and uid, so that a pod that was made anew is someone else.
+    fn identity(&self) -> String {
+        format!("{}_{}", self.pod, self.pod_uid)
+    }
+}
+
+/// The Lease, held.
+pub struct Held {
+    leases: Api<Lease>,
+    namespace: String,
+    lease: Lease,
+    /// The epoch of this life.
+    pub epoch: u64,
+}
+
+/// Takes the Lease as soon as it is free, and with it the next epoch, greater than `floor`.
+pub async fn take(client: &Client, holder: &Holder, floor: u64) -> Result<Held, LeaseError> {
+    let leases: Api<Lease> = Api::namespaced(client.clone(), &holder.namespace);
+    let mut seen: Option<(String, Instant)> = None;
+    loop {
+        let found = leases.get_opt(NAME).await.map_err(error("read", holder))?;
+        let version =
+            found.as_ref().and_then(|lease| lease.metadata.resource_version.clone()).unwrap_or_default();
+        let since = match &seen {
+            Some((known, since)) if *known == version => *since,
+            _ => Instant::now(),
         };
-        match written {
-            Ok(_) => return Ok(epoch),
-            Err(kube::Error::Api(status)) if status.code == 409 => tokio::time::sleep(PAUSE).await,
-            Err(error) => return Err(error).context("cannot write the Lease squadron-agent"),
+        seen = Some((version, since));
+        let waited = since.elapsed();
+        let free = match &found {
+            None => true,
+            Some(lease) => waited >= EXPIRES_AFTER || is_free(client, lease, holder).await,
+        };
+        if free && let Some(held) = claim(&leases, found, holder, floor).await? {
+            return Ok(held);
+        }
+        if waited < LOOK_EVERY {
+            tracing::info!(
+                namespace = holder.namespace,
+                "another agent holds the Lease; waiting until it is free"
+            );
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Nobody holds it, or an earlier life of this pod, or a pod that is gone.
+async fn is_free(client: &Client, lease: &Lease, holder: &Holder) -> bool {
+    let identity = lease.spec.as_ref().and_then(|spec| spec.holder_identity.clone()).unwrap_or_default();
+    if identity.is_empty() || identity == holder.identity() {
+        return true;
+    }
+    let Some((pod, uid)) = identity.split_once('_') else { return false };
+    let pods: Api<Pod> = Api::namespaced(client.clone(), &holder.namespace);
+    match pods.get_opt(pod).await {
+        Ok(found) => found.is_none_or(|found| found.metadata.uid.as_deref() != Some(uid)),
+        Err(_) => false,
+    }
+}
+
+/// `None` when someone else was quicker.
+async fn claim(
+    leases: &Api<Lease>,
+    found: Option<Lease>,
+    holder: &Holder,
+    floor: u64,
+) -> Result<Option<Held>, LeaseError> {
+    let exists = found.is_some();
+    let lease = next(found, &holder.identity(), floor);
+    let written = match exists {
+        true => leases.replace(NAME, &PostParams::default(), &lease).await,
+        false => leases.create(&PostParams::default(), &lease).await,
+    };
+    match written {
+        Ok(lease) => {
+            let (leases, namespace) = (leases.clone(), holder.namespace.clone());
+            Ok(Some(Held { leases, namespace, epoch: epoch_of(&lease), lease }))
+        }
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
+        Err(cause) => Err(error("taken", holder)(cause)),
+    }
+}
+
+/// The Lease as the next life writes it.
+fn next(found: Option<Lease>, identity: &str, floor: u64) -> Lease {
+    let before = found.as_ref().map_or(0, epoch_of);
+    let mut lease = found.unwrap_or_default();
+    lease.metadata.name = Some(NAME.to_owned());
+    lease.metadata.managed_fields = None;
+    set_epoch(&mut lease, before.max(floor).saturating_add(1));
+    let transitions = lease.spec.as_ref().and_then(|spec| spec.lease_transitions).unwrap_or(0);
+    lease.spec = Some(LeaseSpec {
+        holder_identity: Some(identity.to_owned()),
+        lease_duration_seconds: i32::try_from(EXPIRES_AFTER.as_secs()).ok(),
+        lease_transitions: Some(transitions.saturating_add(1)),
+        acquire_time: Some(now()),
+        renew_time: Some(now()),
+        ..LeaseSpec::default()
+    });
+    lease
+}
+
+impl Held {
+    /// Renews for ever; returns when someone else has the Lease. An API server that is away is waited for: nobody else
+    /// can take the Lease meanwhile either.
+    pub async fn keep(&mut self) -> LeaseError {
+        loop {
+            tokio::time::sleep(RENEW_EVERY).await;
+            match self.write(|spec| spec.renew_time = Some(now())).await {
+                Ok(()) => {}
+                Err(LeaseError::Lost) => return LeaseError::Lost,
+                Err(error) => tracing::warn!(%error, "the Lease could not be renewed"),
+            }
         }
     }
-    anyhow::bail!("the Lease squadron-agent in namespace {namespace} is written by others all the time")
+
+    /// Lets the next process take the Lease at once.
+    pub async fn release(&mut self) {
+        if let Err(error) = self.write(|spec| spec.holder_identity = Some(String::new())).await {
+            tracing::warn!(%error, "the Lease could not be released");
+        }
+    }
+
+    /// The control plane knows of `epoch`: the next life must be greater. Fails if the Lease is no longer ours.
+    pub async fn raise(&mut self, epoch: u64) -> Result<(), LeaseError> {
+        let raised = epoch.max(self.epoch);
+        set_epoch(&mut self.lease, raised);
+        self.write(|spec| spec.renew_time = Some(now())).await
+    }
+
+    async fn write(&mut self, change: impl FnOnce(&mut LeaseSpec)) -> Result<(), LeaseError> {
+        let mut lease = self.lease.clone();
+        change(lease.spec.get_or_insert_default());
+        match self.leases.replace(NAME, &PostParams::default(), &lease).await {
+            Ok(written) => {
+                self.lease = written;
+                Ok(())
+            }
+            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Err(LeaseError::Lost),
+            Err(cause) => Err(LeaseError::Api {
+                step: "written",
+                namespace: self.namespace.clone(),
+                cause: Box::new(cause),
+            }),
+        }
+    }
 }
 
-/// Makes sure that the next life draws an epoch above `floor`.
-pub async fn raise(client: Client, namespace: &str, holder: &str, floor: u64) -> anyhow::Result<()> {
-    draw(client, namespace, holder, floor.saturating_sub(1)).await.map(|_| ())
+fn error(step: &'static str, holder: &Holder) -> impl FnOnce(kube::Error) -> LeaseError {
+    let namespace = holder.namespace.clone();
+    move |cause| LeaseError::Api { step, namespace, cause: Box::new(cause) }
 }
 
-fn next(known: Option<&Lease>, holder: &str, floor: u64) -> (Lease, u64) {
-    let mut lease = known.cloned().unwrap_or_else(|| Lease {
-        metadata: ObjectMeta { name: Some(LEASE.to_owned()), ..ObjectMeta::default() },
-        spec: None,
-    });
-    let annotations = lease.metadata.annotations.get_or_insert_with(BTreeMap::new);
-    let last = annotations.get(EPOCH).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
-    let epoch = last.max(floor).saturating_add(1);
-    annotations.insert(EPOCH.to_owned(), epoch.to_string());
-    let spec = lease.spec.get_or_insert_with(LeaseSpec::default);
-    spec.holder_identity = Some(holder.to_owned());
-    spec.lease_transitions = Some(spec.lease_transitions.unwrap_or(0).saturating_add(1));
-    (lease, epoch)
+fn epoch_of(lease: &Lease) -> u64 {
+    let annotations = lease.metadata.annotations.as_ref();
+    annotations.and_then(|annotations| annotations.get(EPOCH)?.parse().ok()).unwrap_or(0)
+}
+
+fn set_epoch(lease: &mut Lease, epoch: u64) {
+    lease.metadata.annotations.get_or_insert_default().insert(EPOCH.to_owned(), epoch.to_string());
+}
+
+fn now() -> MicroTime {
+    MicroTime(jiff::Timestamp::from_microsecond(clock::now().0).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -62,9 +221,19 @@ mod tests {
 
     #[test]
     fn epochs_grow_past_the_lease_and_past_the_floor() {
-        let (lease, first) = next(None, "a", 0);
-        let (lease, second) = next(Some(&lease), "b", 0);
-        let (_, third) = next(Some(&lease), "c", 40);
-        assert_eq!((first, second, third), (1, 2, 41));
+        let first = next(None, "a_1", 0);
+        let second = next(Some(first.clone()), "b_2", 0);
+        let third = next(Some(second.clone()), "b_2", 40);
+        let epochs = [&first, &second, &third].map(epoch_of);
+        assert_eq!(epochs, [1, 2, 41]);
+        let transitions = third.spec.and_then(|spec| spec.lease_transitions);
+        assert_eq!(transitions, Some(3));
+    }
+
+    #[test]
+    fn an_annotation_that_is_no_number_counts_as_none() {
+        let mut lease = next(None, "a_1", 7);
+        lease.metadata.annotations.get_or_insert_default().insert(EPOCH.to_owned(), "many".to_owned());
+        assert_eq!(epoch_of(&next(Some(lease), "a_1", 8)), 9);
     }
 }

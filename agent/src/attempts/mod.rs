@@ -65,7 +65,13 @@ impl Attempts {
             tracing::error!(%error, "a desired state cannot be stored; it is not applied yet");
             return AFTER_FAILURE;
         }
-        let observed = observe::observe(&self.cache, &self.logs, desired.as_ref(), &self.store.memory);
+        let observed = observe::observe(
+            &self.cache,
+            &self.logs,
+            desired.as_ref(),
+            &self.store.memory,
+            self.policy.cluster,
+        );
         let plan = plan::plan(desired.as_ref(), &observed, &self.store.memory, &self.policy, clock::now());
         let mut failed = false;
         for action in plan.actions {

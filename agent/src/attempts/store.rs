@@ -32,13 +32,16 @@ impl Store {
         self.desired.clone()
     }
 
+    /// Stores a desired state, and remembers its new attempts: whatever becomes of them, their end will be told.
     pub fn keep_desired(&mut self, desired: Option<&Desired>) -> Result<(), DiskError> {
-        if let Some(desired) = desired
-            && self.desired.as_ref() != Some(desired)
-        {
-            write(&self.desired_file, desired)?;
-            self.desired = Some(desired.clone());
+        let Some(desired) = desired.filter(|desired| self.desired.as_ref() != Some(*desired)) else {
+            return Ok(());
+        };
+        if self.memory.admit(desired) {
+            write(&self.memory_file, &self.memory)?;
         }
+        write(&self.desired_file, desired)?;
+        self.desired = Some(desired.clone());
         Ok(())
     }
 

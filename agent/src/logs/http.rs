@@ -23,7 +23,7 @@ struct Answer {
 
 /// Takes the log until the RayJob ended or is gone.
 pub(super) async fn follow(shared: &Shared, source: &Source) {
-    let mut mark = Mark::load(&shared.folder, source.attempt, &source.uid);
+    let mut mark = Mark::load(&shared.folder, source.attempt, &source.uid, &shared.spooled);
     while let Some(job) = shared.cache.get(Kind::RayJob, &source.namespace, &source.name) {
         if crate::watch::object::uid(&job) != source.uid {
             return;

@@ -1,11 +1,41 @@
 //! Mark: how far an attempt's log was taken, on disk.
+//!
+//! A mark is stored after the chunk is durable, so a crash between the two leaves it behind. What recovery saw in the
+//! spool makes up for that: no byte is spooled twice under another chunk's edges.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
+use prost::Message;
 use serde::{Deserialize, Serialize};
 use squadron_core::id::AttemptId;
+use squadron_proto::link::LogChunk;
 
-use crate::spool::replace;
+use crate::spool::{Class, Record, replace};
+
+/// Ends of the logs whose chunks recovery found in the spool, in bytes.
+#[derive(Clone, Default, Debug)]
+pub struct Spooled(BTreeMap<AttemptId, u64>);
+
+impl Spooled {
+    /// Looks at one recovered record.
+    pub fn note(&mut self, record: &Record) {
+        if record.stream.class != Class::Log {
+            return;
+        }
+        let Ok(chunk) = LogChunk::decode(record.payload.as_slice()) else { return };
+        let Ok(job) = chunk.job_id.parse() else { return };
+        let end = chunk.offset.saturating_add(chunk.data.len() as u64);
+        let known = self.0.entry(AttemptId { job, number: chunk.attempt }).or_default();
+        *known = end.max(*known);
+    }
+
+    fn end(&self, attempt: AttemptId) -> u64 {
+        self.0.get(&attempt).copied().unwrap_or(0)
+    }
+}
 
 /// One attempt's mark.
 pub struct Mark {
@@ -25,10 +55,11 @@ struct Place {
 
 impl Mark {
     /// The mark of `attempt` for the source `uid`. A source that is new begins where the one before ended.
-    pub fn load(folder: &Path, attempt: AttemptId, uid: &str) -> Mark {
+    pub fn load(folder: &Path, attempt: AttemptId, uid: &str, spooled: &Spooled) -> Mark {
         let file = folder.join(format!("{}-{}", attempt.job, attempt.number));
         let known = std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let known: Place = known.unwrap_or_default();
+        let mut known: Place = known.unwrap_or_else(|| Place { source: uid.to_owned(), ..Place::default() });
+        known.taken = known.taken.max(spooled.end(attempt).saturating_sub(known.base));
         let at = if known.source == uid {
             known
         } else {
@@ -62,15 +93,47 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
+    fn attempt() -> AttemptId {
+        AttemptId { job: "0196f0a0-0000-7000-8000-000000000001".parse().unwrap(), number: 1 }
+    }
+
+    fn load(folder: &Path, uid: &str) -> Mark {
+        Mark::load(folder, attempt(), uid, &Spooled::default())
+    }
+
     #[test]
     fn a_second_source_goes_on_where_the_first_ended() {
         let folder = tempfile::tempdir().unwrap();
-        let job = "0196f0a0-0000-7000-8000-000000000001".parse().unwrap();
-        let attempt = AttemptId { job, number: 1 };
-        Mark::load(folder.path(), attempt, "pod-a").advance(10);
-        let again = Mark::load(folder.path(), attempt, "pod-a");
+        load(folder.path(), "pod-a").advance(10);
+        let again = load(folder.path(), "pod-a");
         assert_eq!((again.taken(), again.offset()), (10, 10));
-        let second = Mark::load(folder.path(), attempt, "pod-b");
+        let second = load(folder.path(), "pod-b");
         assert_eq!((second.taken(), second.offset()), (0, 10));
+    }
+
+    #[test]
+    fn a_mark_that_a_crash_left_behind_catches_up_with_the_spool() {
+        let folder = tempfile::tempdir().unwrap();
+        let chunk = |offset: u64, data: &str| {
+            let chunk = LogChunk {
+                job_id: attempt().job.to_string(),
+                attempt: 1,
+                stream: "driver".into(),
+                offset,
+                data: data.as_bytes().to_vec().into(),
+            };
+            let stream = crate::spool::Stream { epoch: 1, class: Class::Log };
+            Record { stream, seq: 1, at: squadron_core::time::Timestamp(0), payload: chunk.encode_to_vec() }
+        };
+        let mut spooled = Spooled::default();
+        spooled.note(&chunk(0, "0123456789"));
+        spooled.note(&chunk(10, "abc"));
+        let unmarked = Mark::load(folder.path(), attempt(), "pod-a", &spooled);
+        assert_eq!((unmarked.taken(), unmarked.offset()), (13, 13));
+        load(folder.path(), "pod-a").advance(10);
+        let behind = Mark::load(folder.path(), attempt(), "pod-a", &spooled);
+        assert_eq!((behind.taken(), behind.offset()), (13, 13));
+        let next = Mark::load(folder.path(), attempt(), "pod-b", &spooled);
+        assert_eq!((next.taken(), next.offset()), (0, 13));
     }
 }

@@ -8,6 +8,8 @@ mod http;
 mod mark;
 mod pod;
 
+pub use mark::Spooled;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
@@ -53,22 +55,24 @@ struct Shared {
     dashboards: Dashboards,
     keep: Keep,
     folder: PathBuf,
+    spooled: Spooled,
     followed: Mutex<BTreeMap<String, AttemptId>>,
     settled: Mutex<BTreeSet<String>>,
 }
 
 impl Logs {
-    /// `folder` keeps the marks of how far each log was taken.
+    /// `folder` keeps the marks of how far each log was taken; `spooled` is what recovery found.
     pub fn new(
         client: Client,
         cache: Arc<Cache>,
         dashboards: Dashboards,
         keep: Keep,
         folder: PathBuf,
+        spooled: Spooled,
     ) -> std::io::Result<Logs> {
         std::fs::create_dir_all(&folder)?;
         let (followed, settled) = (Mutex::default(), Mutex::default());
-        Ok(Logs(Arc::new(Shared { client, cache, dashboards, keep, folder, followed, settled })))
+        Ok(Logs(Arc::new(Shared { client, cache, dashboards, keep, folder, spooled, followed, settled })))
     }
 
     /// Follows whatever has a log, until dropped.

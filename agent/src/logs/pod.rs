@@ -19,7 +19,7 @@ const TRIES_AFTER_END: u32 = 5;
 
 /// Takes the whole log, whatever breaks in between.
 pub(super) async fn follow(shared: &Shared, source: &Source) {
-    let mut mark = Mark::load(&shared.folder, source.attempt, &source.uid);
+    let mut mark = Mark::load(&shared.folder, source.attempt, &source.uid, &shared.spooled);
     let mut failed_after_end = 0;
     loop {
         let ended = has_ended(shared, source);

@@ -19,7 +19,6 @@ use std::{
     time::Duration,
 };
 
-use squadron_core::time::Timestamp;
 use tokio::{
     sync::{Notify, mpsc, oneshot, watch},
     task::JoinHandle,

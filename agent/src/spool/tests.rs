@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
 use proptest::prelude::*;
+use squadron_core::time::Timestamp;
 use std::{collections::BTreeMap, fs};
 
 const LIMITS: Limits = Limits { total: 1 << 30, logs: 1 << 29, segment: 400 };

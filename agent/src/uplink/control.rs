@@ -69,6 +69,7 @@ pub async fn converse(peer: &Peer, ends: &Ends) -> LinkError {
 }
 
 async fn open<'a>(peer: &'a Peer, ends: &'a Ends) -> Result<(Conversation<'a>, Duration), LinkError> {
+    peer.refresh_keys().await;
     let mut line = peer.dial().await?;
     let (up, outgoing) = mpsc::channel(OUTBOX);
     let request = peer.request(&line.token, ReceiverStream::new(outgoing))?;

@@ -34,11 +34,16 @@ impl Home {
         let version = client.apiserver_version().await.context("cannot ask the API server's version")?;
         Ok(Home {
             issuer: discovery.issuer,
-            jwks: get(client, "/openid/v1/jwks").await?,
+            jwks: key_set(client).await?,
             uid: system.metadata.uid.unwrap_or_default(),
             kubernetes_version: version.git_version,
         })
     }
+}
+
+/// The keys that sign this cluster's tokens at present.
+pub async fn key_set(client: &Client) -> anyhow::Result<String> {
+    get(client, "/openid/v1/jwks").await
 }
 
 async fn get(client: &Client, path: &str) -> anyhow::Result<String> {

@@ -1,6 +1,10 @@
 //! Peer: the control plane as seen from here, and how we show who we are.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use squadron_core::{id::ClusterId, link::hello_bytes};
 use squadron_proto::{
@@ -13,7 +17,7 @@ use tonic::{
     transport::{Certificate, Channel, ClientTlsConfig, Endpoint},
 };
 
-use super::{AgentKey, Home, LinkError, TokenFile, token::Token};
+use super::{AgentKey, Home, LinkError, TokenFile, home::key_set, token::Token};
 
 const CONNECT: Duration = Duration::from_secs(10);
 const PING: Duration = Duration::from_secs(10);
@@ -38,6 +42,9 @@ pub struct Peer {
     key: AgentKey,
     epoch: u64,
     home: Home,
+    cluster: kube::Client,
+    /// The cluster's key set as last read.
+    keys: Mutex<String>,
 }
 
 /// One connection, with the token that it was opened with.
@@ -47,8 +54,17 @@ pub struct Line {
 }
 
 impl Peer {
-    pub fn new(settings: PeerSettings, key: AgentKey, epoch: u64, home: Home) -> Peer {
-        Peer { settings, key, epoch, home }
+    pub fn new(settings: PeerSettings, key: AgentKey, epoch: u64, home: Home, cluster: kube::Client) -> Peer {
+        let keys = Mutex::new(home.jwks.clone());
+        Peer { settings, key, epoch, home, cluster, keys }
+    }
+
+    /// Reads the cluster's key set anew, for the next hello. An API server that is away leaves the old one.
+    pub async fn refresh_keys(&self) {
+        match key_set(&self.cluster).await {
+            Ok(keys) => *self.keys.lock().unwrap_or_else(PoisonError::into_inner) = keys,
+            Err(error) => tracing::warn!(error = format!("{error:#}"), "the key set cannot be read anew"),
+        }
     }
 
     pub fn code(&self) -> Option<&str> {
@@ -114,7 +130,7 @@ impl Peer {
             agent_version: env!("CARGO_PKG_VERSION").to_owned(),
             kubernetes_version: self.home.kubernetes_version.clone(),
             spooled_epochs,
-            jwks: self.home.jwks.clone(),
+            jwks: self.keys.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
     }
 }
