@@ -40,8 +40,9 @@ impl Stage {
         self.wait_until_heard(cluster)
     }
 
-    /// Adds the cluster, runs the Helm command that this prints, and accepts. The node role reads the testbed's fake
-    /// kernel log, because all clusters of a machine share the real one.
+    /// Adds the cluster, runs the Helm command that this prints, and accepts. The node role reads the real kernel log,
+    /// of which it tells only what happens below the cluster's own cgroup, since all clusters of a machine share it, and
+    /// the testbed's fake one, where GPU faults are written.
     fn enrol(&self, cluster: &str) -> Result<()> {
         self.forget(cluster)?;
         let added = self.json(&["cluster", "add", cluster])?;
@@ -49,7 +50,7 @@ impl Stage {
             added["helm_command"].as_str().context("`squadron cluster add` named no Helm command")?;
         let kernel_log = testbed::kernel_log(cluster)?;
         let install = format!(
-            "{} --set node.kmsg={{{}}} --set node.statePath=",
+            "{} --set 'node.kmsg={{/dev/kmsg,{}}}' --set node.cgroupRoot=/sqt-{cluster}/ --set node.statePath=",
             install.trim_end(),
             kernel_log.display()
         );
