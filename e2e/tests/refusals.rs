@@ -20,13 +20,18 @@ fn refused(ran: &Ran, code: i32, about: &str) {
     assert!(ran.stderr.lines().count() >= 2, "no next step in: {}", ran.stderr);
 }
 
-/// The API's answer to a request with a JSON body: its status and its problem.
-fn post(stage: &Stage, token: &str, path: &str, body: &Value) -> Value {
+/// The API's answer to what `curl` is told to send.
+fn ask(stage: &Stage, token: &str, send: &[&str], path: &str) -> Value {
     let mut curl = command::new("curl");
     curl.arg("-sS").arg("--cacert").arg(stage.data().join("tls/ca.crt"));
-    curl.args(["-H", "content-type: application/json", "-H", &format!("authorization: Bearer {token}")]);
-    curl.args(["-d", &body.to_string(), &format!("{}{path}", stage.server())]);
+    curl.args(["-H", &format!("authorization: Bearer {token}")]).args(send);
+    curl.arg(format!("{}{path}", stage.server()));
     serde_json::from_str(&command::output(&mut curl).unwrap()).unwrap()
+}
+
+/// The API's answer to a JSON body.
+fn post(stage: &Stage, token: &str, path: &str, body: &Value) -> Value {
+    ask(stage, token, &["-H", "content-type: application/json", "-d", &body.to_string()], path)
 }
 
 fn jobs(stage: &Stage) -> usize {
@@ -109,8 +114,11 @@ fn price_sheet_with_a_gap_or_an_overlap_is_refused_and_the_old_one_stays() {
         let sheet = format!("name: default\ncurrency: EUR\nprices:\n{prices}");
         let file = job::write(word, &sheet).unwrap().to_string_lossy().into_owned();
         let ran = stage.squadron(&["prices", "apply", "-f", &file]).unwrap();
-        assert_ne!(ran.code, Some(0));
-        assert!(ran.stderr.contains("SQD-1301") && ran.stderr.contains("prices["), "{word}: {}", ran.stderr);
+        refused(&ran, 2, word);
+        let problem =
+            ask(stage, &stage.token().unwrap(), &["-X", "PUT", "-d", &sheet], "/api/v1/price-sheets");
+        assert_eq!(problem["code"], "SQD-1301", "{problem}");
+        assert!(text(&problem["fields"][0]["problem"]).contains(word), "{problem}");
     }
     assert_eq!(stage.squadron(&["prices", "show"]).unwrap().ok().unwrap(), before);
 }
