@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod outside;
+
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
@@ -11,10 +13,12 @@ use squadron_core::time::Timestamp;
 
 use crate::{
     Failures, Options, cluster, job,
-    object::{self, at, text},
+    object::{self, text},
     plan::{Action, Plan, Poll, Step},
     view::{ClusterView, JobInfo, JobView, Object, RayAnswer, RayOutcome},
 };
+
+pub(crate) use self::outside::brief;
 
 pub(crate) type Key = (String, String);
 
@@ -297,32 +301,6 @@ impl World {
         Ok(())
     }
 
-    /// Everything but the reconcilers moves one second on.
-    pub(crate) fn tick(&mut self) {
-        self.now = self.now.plus_millis(1_000);
-        self.objects.retain(|(kind, _), object| kind != "Pod" || !object::is_deleting(object));
-        let now = object::stamp(self.now);
-        for ((kind, _), object) in &mut self.objects {
-            match kind.as_str() {
-                "Pod" => run_pod(object),
-                "Job" if at(object, &["status"]).is_null() => {
-                    let id = submission_id(object);
-                    object["status"] = json!({"active": 1});
-                    self.ray.entry(id).or_insert_with(|| "PENDING".to_owned());
-                }
-                "Job" => follow_job(object, &self.ray, &now),
-                _ => {}
-            }
-        }
-        for status in self.ray.values_mut() {
-            match (status.as_str(), self.verdict) {
-                ("PENDING", _) => "RUNNING".clone_into(status),
-                ("RUNNING", Some(verdict)) => verdict.clone_into(status),
-                _ => {}
-            }
-        }
-    }
-
     /// Ticks and settles until `done`, at most `seconds`.
     pub(crate) fn run_until(&mut self, seconds: u32, done: impl Fn(&World) -> bool) {
         for _ in 0..seconds {
@@ -337,69 +315,6 @@ impl World {
 
     pub(crate) fn skip(&mut self, time: Duration) {
         self.now = self.now.plus_millis(i64::try_from(time.as_millis()).unwrap());
-    }
-}
-
-/// A pod or template in few lines: environment as `NAME=value`, probes as one line each.
-pub(crate) fn brief(object: &Value) -> Value {
-    let mut short = object.clone();
-    let spec = if short.pointer("/spec/template").is_some() { "/spec/template/spec" } else { "/spec" };
-    for list in ["containers", "initContainers"] {
-        let containers = short.pointer_mut(&format!("{spec}/{list}")).and_then(Value::as_array_mut);
-        containers.into_iter().flatten().for_each(shorten);
-    }
-    short["metadata"].as_object_mut().unwrap().remove("ownerReferences");
-    short
-}
-
-fn shorten(container: &mut Value) {
-    let env = object::list(container, &["env"]).iter().map(|one| {
-        let from = one.pointer("/valueFrom/fieldRef/fieldPath").and_then(Value::as_str);
-        json!(format!("{}={}", text(one, &["name"]), from.unwrap_or(text(one, &["value"]))))
-    });
-    container["env"] = env.collect();
-    for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
-        if let Some(found) = container.get(probe) {
-            container[probe] = json!(found.to_string().replace('"', ""));
-        }
-    }
-    for field in ["resources", "ports", "volumeMounts", "command"] {
-        if let Some(found) = container.get(field) {
-            container[field] = json!(found.to_string().replace('"', ""));
-        }
-    }
-}
-
-/// The submitter ends with its Ray job, or when Ray has not known it for ten seconds.
-fn follow_job(job: &mut Value, ray: &BTreeMap<String, String>, now: &str) {
-    let misses = match ray.get(&submission_id(job)).map(String::as_str) {
-        Some("SUCCEEDED" | "FAILED" | "STOPPED") => 10,
-        Some(_) => 0,
-        None => job["status"]["misses"].as_i64().unwrap_or(0) + 1,
-    };
-    job["status"]["misses"] = json!(misses);
-    if misses >= 10 && job["status"]["conditions"].is_null() {
-        job["status"]["conditions"] =
-            json!([{"type": "Complete", "status": "True", "lastTransitionTime": now}]);
-    }
-}
-
-fn submission_id(job: &Value) -> String {
-    let container = &object::list(job, &["spec", "template", "spec", "containers"])[0];
-    let env = object::list(container, &["env"]).iter().find(|one| one["name"] == "RAY_JOB_SUBMISSION_ID");
-    env.unwrap()["value"].as_str().unwrap().to_owned()
-}
-
-/// Pending → bound and Running → Ready; an ended pod stays as it is.
-fn run_pod(pod: &mut Value) {
-    match text(pod, &["status", "phase"]) {
-        "" => {
-            pod["spec"]["nodeName"] = json!("node");
-            pod["status"] = json!({"phase": "Running", "podIP": "10.0.0.1",
-                                   "conditions": [{"type": "Ready", "status": "False", "reason": "ContainersNotReady"}]});
-        }
-        "Running" => pod["status"]["conditions"] = json!([{"type": "Ready", "status": "True"}]),
-        _ => {}
     }
 }
 
