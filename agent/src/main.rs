@@ -39,7 +39,7 @@ async fn main() -> anyhow::Result<()> {
     }
     let client = kube::Client::try_default().await.context("cannot find the cluster's API server")?;
     match cli.role {
-        Role::Controller(args) => boot::controller(client, *args).await,
+        Role::Controller(args) => Box::pin(boot::controller(client, *args)).await,
         Role::Node(args) => node::run(client, args).await,
         Role::Crds => Ok(()),
     }

@@ -66,7 +66,7 @@ impl Writer {
         let target = reference(object);
         let body = parse(object)?;
         let made = self.api(&target).create(&params(), &body).await;
-        self.keep(&target, made.map_err(|cause| failed("create", &target, cause))?)
+        self.keep(&target, &made.map_err(|cause| failed("create", &target, cause))?)
     }
 
     /// Deletes in the background; an object that is gone already is a success.
@@ -88,7 +88,7 @@ impl Writer {
     pub async fn patch(&self, target: &ObjectRef, patch: &Value) -> Result<Object, WriteError> {
         let how = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
         let patched = self.api(target).patch(&target.name, &how, &Patch::Merge(patch)).await;
-        self.keep(target, patched.map_err(|cause| failed("patch", target, cause))?)
+        self.keep(target, &patched.map_err(|cause| failed("patch", target, cause))?)
     }
 
     /// Replaces the status of `object`, if it is still at the resource version that it carries.
@@ -96,7 +96,7 @@ impl Writer {
         let target = reference(object);
         let body = parse(object)?;
         let written = self.api(&target).replace_status(&target.name, &params(), &body).await;
-        self.keep(&target, written.map_err(|cause| failed("write the status of", &target, cause))?)
+        self.keep(&target, &written.map_err(|cause| failed("write the status of", &target, cause))?)
     }
 
     /// An object fresh from the API server.
@@ -109,8 +109,8 @@ impl Writer {
         Api::namespaced_with(self.client.clone(), &target.namespace, &resource(target))
     }
 
-    fn keep(&self, target: &ObjectRef, answer: DynamicObject) -> Result<Object, WriteError> {
-        let answer = raw(target, &answer)?;
+    fn keep(&self, target: &ObjectRef, answer: &DynamicObject) -> Result<Object, WriteError> {
+        let answer = raw(target, answer)?;
         if let Some(kind) = kind_of(target).filter(|kind| kind.keeps(&answer)) {
             self.cache.shelf(kind).put(answer.clone());
         }

@@ -32,7 +32,7 @@ impl Events {
         let recorder = self.recorder.clone();
         let reference = reference(about);
         tokio::spawn(async move {
-            if let Err(error) = recorder.publish(&published(event), &reference).await {
+            if let Err(error) = recorder.publish(&published(&event), &reference).await {
                 tracing::warn!(%error, object = ?reference.name, "an Event could not be written");
             }
         });
@@ -51,7 +51,7 @@ fn reference(about: &Value) -> ObjectReference {
     }
 }
 
-fn published(event: Event) -> Published {
+fn published(event: &Event) -> Published {
     let cut = event.message.floor_char_boundary(LONGEST_NOTE);
     Published {
         type_: match event.severity {

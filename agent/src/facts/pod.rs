@@ -124,7 +124,7 @@ fn container_fact(status: &ContainerStatus) -> ContainerFact {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
     use super::*;
     use serde_json::{Value, json};
 

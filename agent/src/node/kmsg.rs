@@ -132,7 +132,7 @@ mod tests {
         let path = file.path().to_owned();
         let reading = tokio::task::spawn_blocking(move || read(&path, Some(1), &out));
         assert_eq!(records.recv().await.unwrap().text, "first");
-        write!(file, "ond\n").unwrap();
+        writeln!(file, "ond").unwrap();
         assert_eq!(records.recv().await.unwrap().text, "second");
         drop(records);
         reading.await.unwrap().unwrap();

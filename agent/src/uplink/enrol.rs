@@ -42,12 +42,12 @@ async fn offer(peer: &Peer, code: &str) -> Result<bool, LinkError> {
         agent_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let request = peer.request(&line.token, offer)?;
-    let reply = line.client.enroll(request).await.map_err(refused)?.into_inner();
+    let reply = line.client.enroll(request).await.map_err(|status| refused(&status))?.into_inner();
     tracing::info!(message = reply.message, "enrolment");
     Ok(reply.state() == State::Accepted)
 }
 
-fn refused(status: tonic::Status) -> LinkError {
+fn refused(status: &tonic::Status) -> LinkError {
     match status.code() {
         tonic::Code::Unauthenticated | tonic::Code::PermissionDenied | tonic::Code::FailedPrecondition => {
             LinkError::Refused(status.message().to_owned())

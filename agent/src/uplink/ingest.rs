@@ -85,14 +85,14 @@ async fn open<'a>(peer: &'a Peer, ends: &'a Ends) -> Result<Sender<'a>, LinkErro
     let hello = peer.hello(&challenge.nonce, &sender.token, epochs);
     sender.put(Up::Hello(hello)).await?;
     let Some(Down::Welcome(welcome)) = sender.next().await?.message else { return Err(out_of_order()) };
-    sender.begin(welcome)?;
+    sender.begin(&welcome)?;
     Ok(sender)
 }
 
 enum Never {}
 
 impl Sender<'_> {
-    fn begin(&mut self, welcome: Welcome) -> Result<(), LinkError> {
+    fn begin(&mut self, welcome: &Welcome) -> Result<(), LinkError> {
         self.credit = usize::try_from(welcome.credit_bytes).unwrap_or(usize::MAX).max(BATCH);
         welcome.watermarks.iter().try_for_each(|mark| self.acknowledge(mark))
     }

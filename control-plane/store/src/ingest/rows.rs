@@ -50,8 +50,11 @@ pub(super) async fn chunks(
               ours as (select c.* from c join attempt a on a.job_id = c.job and a.number = c.attempt
                        where a.cluster_id = $1),
               put as (insert into log_chunk (cluster_id, job_id, attempt, stream, start_offset, data, received_at)
-                      select $1, job, attempt, stream, start, data, $8 from ours
-                      on conflict (job_id, attempt, stream, start_offset) do nothing)
+                      select distinct on (job, attempt, stream, start)
+                             $1, job, attempt, stream, start, data, $8 from ours
+                      order by job, attempt, stream, start, length(data) desc
+                      on conflict (job_id, attempt, stream, start_offset) do update set data = excluded.data
+                      where length(excluded.data) > length(log_chunk.data))
          select seq from ours",
     )
     .bind(batch.cluster.0)
