@@ -46,7 +46,7 @@ pub struct Serve {
     #[arg(long, env = "SQUADRON_HEARTBEAT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=60))]
     pub heartbeat: u32,
     /// Connections that one address may hold on the agent listener before its agents have said who they are.
-    #[arg(long, env = "SQUADRON_STRANGERS_PER_ADDRESS", default_value_t = 64)]
+    #[arg(long, env = "SQUADRON_STRANGERS_PER_ADDRESS", default_value_t = 32)]
     pub strangers_per_address: usize,
 }
 

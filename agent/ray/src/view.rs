@@ -178,3 +178,76 @@ impl Unseen {
         Arc::new(copy)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(uid: &str) -> Object {
+        Arc::new(json!({"kind": "Pod", "metadata": {"uid": uid, "labels": {"c": "1"}}}))
+    }
+
+    fn uids(pods: &[Object]) -> Vec<&str> {
+        pods.iter().map(|pod| crate::object::uid(pod)).collect()
+    }
+
+    #[test]
+    fn rc_exp_1_created_pods_count_before_the_watch_shows_them() {
+        let mut unseen = Unseen::default();
+        unseen.created(pod("new"), Timestamp(0));
+        assert_eq!(uids(&unseen.apply("Pod", &[pod("old")], |_| true)), ["old", "new"]);
+        assert_eq!(uids(&unseen.apply("Pod", &[pod("new")], |_| true)), ["new"]);
+        assert!(unseen.apply("Service", &[], |_| true).is_empty());
+        assert!(unseen.apply("Pod", &[], |_| false).is_empty());
+    }
+
+    #[test]
+    fn rc_exp_1_deleted_pods_count_as_terminating_at_once() {
+        let mut unseen = Unseen::default();
+        unseen.created(pod("a"), Timestamp(0));
+        unseen.deleted("a", Timestamp(0));
+        unseen.deleted("b", Timestamp(0));
+        let seen = unseen.apply("Pod", &[pod("b")], |_| true);
+        assert_eq!(uids(&seen), ["b"]);
+        assert!(crate::object::is_deleting(&seen[0]));
+    }
+
+    #[test]
+    fn rc_exp_1_writes_are_forgotten_when_seen_or_after_half_a_minute() {
+        let mut unseen = Unseen::default();
+        unseen.created(pod("a"), Timestamp(0));
+        unseen.created(pod("b"), Timestamp(0));
+        unseen.prune(|uid| uid == "a", |_| false, Timestamp::from_millis(1));
+        assert_eq!(uids(&unseen.apply("Pod", &[], |_| true)), ["b"]);
+        unseen.prune(|_| false, |_| false, Timestamp::from_millis(30_000));
+        assert!(unseen.apply("Pod", &[], |_| true).is_empty());
+    }
+
+    #[test]
+    fn rj_q_only_404_means_unknown() {
+        let body = br#"{"status": "RUNNING", "message": "m", "start_time": 1, "end_time": null, "driver_exit_code": 0}"#;
+        let expected = JobInfo {
+            status: "RUNNING".into(),
+            message: Some("m".into()),
+            start_time: Some(1),
+            end_time: None,
+        };
+        assert_eq!(RayOutcome::from_http(200, body), RayOutcome::Found(expected));
+        assert_eq!(RayOutcome::from_http(404, b"no"), RayOutcome::Unknown);
+        let hostile: [(u16, &[u8]); 5] =
+            [(500, body), (200, b"{}"), (200, b"[]"), (200, br#"{"status": "ODD"}"#), (200, b"\xff")];
+        for (code, body) in hostile {
+            assert!(matches!(RayOutcome::from_http(code, body), RayOutcome::Failed(_)), "{code}");
+        }
+    }
+
+    #[test]
+    fn messages_of_ray_are_bounded() {
+        let body = json!({"status": "FAILED", "message": "x".repeat(100_000)}).to_string();
+        let RayOutcome::Found(info) = RayOutcome::from_http(200, body.as_bytes()) else { panic!("a job") };
+        assert_eq!(info.message.unwrap().len(), LONGEST_MESSAGE);
+    }
+}

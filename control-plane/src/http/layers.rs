@@ -1,7 +1,7 @@
 //! What stands around every handler, from the outside in: request id, security headers, one error shape, panic guard,
 //! body limit.
 
-use std::any::Any;
+use std::{any::Any, time::Duration};
 
 use axum::{
     Router,
@@ -21,6 +21,8 @@ use super::{
 
 /// Greatest request body, in bytes; a manifest fits.
 const BODY_LIMIT: usize = 1024 * 1024;
+/// Time from a request's first byte to its answer's.
+const DEADLINE: Duration = Duration::from_secs(30);
 /// No inline script or style, nothing from elsewhere, no frame around us.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
      connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
@@ -30,6 +32,7 @@ pub fn around<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> 
     router
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .layer(CatchPanicLayer::custom(panicked))
+        .layer(middleware::from_fn(deadline))
         .layer(middleware::from_fn(one_shape))
         .layer(middleware::from_fn(security_headers))
         .layer(middleware::from_fn(request_id::assign))
@@ -37,16 +40,24 @@ pub fn around<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> 
 
 /// A known path with a method that it does not have.
 pub async fn method_not_allowed(method: Method, uri: Uri) -> Response {
-    let mut problem = Problem {
+    let path = squadron_core::sentence::clip(uri.path(), 200);
+    problem(
+        StatusCode::METHOD_NOT_ALLOWED,
+        format!("{path} cannot be used with {method}"),
+        "see /openapi.json for the methods of every path",
+    )
+}
+
+/// A problem with a status that no code of its own has.
+fn problem(status: StatusCode, detail: String, next_step: &str) -> Response {
+    respond(&Problem {
         code: Code::BadRequest.text().to_owned(),
-        status: StatusCode::METHOD_NOT_ALLOWED.as_u16(),
-        detail: format!("{} cannot be used with {method}", uri.path()),
-        next_step: "see /openapi.json for the methods of every path".to_owned(),
+        status: status.as_u16(),
+        detail,
+        next_step: next_step.to_owned(),
         request_id: request_id::current(),
         fields: Vec::new(),
-    };
-    problem.detail.truncate(400);
-    respond(&problem)
+    })
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "the panic layer hands it over")]
@@ -57,6 +68,18 @@ fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("a panic without a message");
     Api::internal(&std::io::Error::other(text.to_owned())).into_response()
+}
+
+/// A request that drips in, or an answer that does not begin, holds nothing for ever. Bodies of answers may go on.
+async fn deadline(request: Request, next: Next) -> Response {
+    match tokio::time::timeout(DEADLINE, next.run(request)).await {
+        Ok(response) => response,
+        Err(_late) => problem(
+            StatusCode::REQUEST_TIMEOUT,
+            format!("the request was not answered within {} s", DEADLINE.as_secs()),
+            "try again; send the whole body at once",
+        ),
+    }
 }
 
 /// Turns what axum itself refuses (bad JSON, bad query, body too large) into a problem.
@@ -109,6 +132,17 @@ mod tests {
     use tower::ServiceExt as _;
 
     use super::*;
+
+    async fn stuck() -> &'static str {
+        std::future::pending().await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a52_a_request_that_never_ends_is_given_up() {
+        let router: Router = around(Router::new().route("/", get(stuck)));
+        let response = router.oneshot(Request::new(Body::empty())).await.unwrap();
+        assert_eq!(response.status(), StatusCode::REQUEST_TIMEOUT);
+    }
 
     async fn broken() -> &'static str {
         panic!("the secret sauce ran out")

@@ -15,6 +15,7 @@ mod limit;
 mod records;
 mod refuse;
 mod registry;
+mod seats;
 mod stream;
 
 use std::pin::Pin;
@@ -30,7 +31,7 @@ use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming, service::Routes};
 
-use self::{beats::Beats, limit::Limit, registry::Registry};
+use self::{beats::Beats, limit::Limit, registry::Registry, seats::Seats};
 use crate::state::AppState;
 
 /// Room for the frame of a message around its payload, in bytes.
@@ -45,6 +46,7 @@ pub struct LinkService {
     registry: Registry,
     beats: Beats,
     enrolments: Limit,
+    seats: Seats,
     stop: CancellationToken,
 }
 
@@ -55,6 +57,7 @@ pub fn router(app: &AppState, stop: CancellationToken) -> axum::Router {
         registry: Registry::start(app.clone(), stop.clone()),
         beats: Beats::start(app.clone(), stop.clone()),
         enrolments: Limit::default(),
+        seats: Seats::default(),
         stop,
     };
     let server = LinkServer::new(service)

@@ -12,6 +12,7 @@ use super::{
     guest::{self, Guest},
     hello, refuse,
     registry::Follow,
+    seats::Seat,
 };
 use crate::{auth::agent_token::BearerToken, clock};
 
@@ -53,6 +54,7 @@ pub struct Session {
     pub epoch: Epoch,
     follow: Follow,
     token_ends: Instant,
+    _seat: Seat,
 }
 
 impl Session {
@@ -64,9 +66,10 @@ impl Session {
         said: &Hello,
     ) -> Result<Session, End> {
         let epoch = hello::receive(&service.app, &guest, nonce, said).await.map_err(End::Refused)?;
+        let seat = service.seats.take(guest.cluster).ok_or_else(crowded)?;
         let follow = service.registry.follow(guest.cluster);
         let token_ends = end_of(&guest);
-        Ok(Session { service, guest, epoch, follow, token_ends })
+        Ok(Session { service, guest, epoch, follow, token_ends, _seat: seat })
     }
 
     /// Returns when some standing changed, or with the end when the stream must end by itself.
@@ -142,6 +145,10 @@ async fn overdue(service: &LinkService, guest: &Guest, token_ends: Instant) -> E
         }
     };
     End::Refused(refused)
+}
+
+fn crowded() -> End {
+    End::Refused(refuse::refused(Code::Drain, "the cluster holds too many connections already", 5_000))
 }
 
 fn unauthenticated() -> End {

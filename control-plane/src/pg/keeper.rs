@@ -56,6 +56,12 @@ impl Keeper {
         &self.server
     }
 
+    /// Leaves the server alone, as a kill -9 of us would.
+    #[cfg(test)]
+    pub(super) fn abandon(self) {
+        self.task.abort();
+    }
+
     /// Returns when the server has stopped; cancel its token before.
     pub async fn stopped(self) {
         if let Err(error) = self.task.await {
@@ -73,7 +79,7 @@ struct Watched {
 
 impl Watched {
     fn launch(&mut self) -> Result<(), PgError> {
-        self.server.clear_pid_file()?;
+        self.server.clear_lock_files()?;
         let log = open_log(&self.log).map_err(PgError::Spawn)?;
         let errors = log.try_clone().map_err(PgError::Spawn)?;
         let mut command: Command = self.server.command(&SETTINGS);

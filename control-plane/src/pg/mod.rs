@@ -80,6 +80,7 @@ fn socket_folder(data: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -89,5 +90,42 @@ mod tests {
         let socket = socket_folder(&long);
         assert!(socket.as_os_str().len() <= SOCKET_LIMIT);
         assert_eq!(socket, socket_folder(&long), "the same after every restart");
+    }
+
+    async fn until_other(server: &Server, old: Option<u32>) -> u32 {
+        let deadline = Instant::now() + START_DEADLINE;
+        loop {
+            match server.running() {
+                Some(pid) if Some(pid) != old && server.ensure_database(DATABASE).await.is_ok() => {
+                    return pid;
+                }
+                _ => assert!(
+                    Instant::now() < deadline,
+                    "no new server: {}",
+                    std::fs::read_to_string(server.data.with_file_name("postgres.log")).unwrap()
+                ),
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn it_is_adopted_restarted_and_stopped() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o711);
+        std::fs::set_permissions(folder.path(), open).unwrap();
+        let first = start(folder.path(), CancellationToken::new()).await.unwrap();
+        let server = first.server().clone();
+        let pid = server.running().unwrap();
+        first.abandon();
+        let stop = CancellationToken::new();
+        let second = start(folder.path(), stop.clone()).await.unwrap();
+        assert_eq!(server.running(), Some(pid), "the server of the first run goes on");
+        let killed = nix::unistd::Pid::from_raw(pid.try_into().unwrap());
+        nix::sys::signal::kill(killed, nix::sys::signal::Signal::SIGKILL).unwrap();
+        until_other(&server, Some(pid)).await;
+        stop.cancel();
+        second.stopped().await;
+        assert_eq!(server.running(), None);
     }
 }

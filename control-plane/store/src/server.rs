@@ -174,22 +174,26 @@ impl Server {
     /// Process id of the server that serves the folder now, however it was started. A pid file whose process is gone, or
     /// is another program, counts for nothing.
     pub fn running(&self) -> Option<u32> {
-        self.noted_pid().filter(|pid| self.is_served_by(*pid))
+        noted_pid(&self.data.join("postmaster.pid")).filter(|pid| self.is_served_by(*pid))
     }
 
-    /// Removes the pid file that a killed server left, when its number belongs to another program by now: Postgres would
-    /// take that for a server. In all other cases Postgres itself knows better what remains of the killed one.
-    pub fn clear_pid_file(&self) -> Result<(), ServerError> {
-        let reused = |pid: u32| Path::new(&format!("/proc/{pid}")).exists() && !self.is_served_by(pid);
-        if !self.noted_pid().is_some_and(reused) {
-            return Ok(());
+    /// Removes the lock files that a killed server left, when their number still belongs to something (another program,
+    /// or the killed server that nobody has reaped): Postgres would take that for a server. Only done once no process
+    /// works in the folder any more. In all other cases Postgres itself knows better what remains of the killed one.
+    pub fn clear_lock_files(&self) -> Result<(), ServerError> {
+        let taken = |pid: u32| Path::new(&format!("/proc/{pid}")).exists() && !self.is_served_by(pid);
+        for path in [self.socket.join(".s.PGSQL.5432.lock"), self.data.join("postmaster.pid")] {
+            if noted_pid(&path).is_some_and(taken) && !self.is_worked_in() {
+                fs::remove_file(&path).map_err(|source| ServerError::Io { step: "remove", path, source })?;
+            }
         }
-        let path = self.data.join("postmaster.pid");
-        fs::remove_file(&path).map_err(|source| ServerError::Io { step: "remove", path, source })
+        Ok(())
     }
 
-    fn noted_pid(&self) -> Option<u32> {
-        fs::read_to_string(self.data.join("postmaster.pid")).ok()?.lines().next()?.trim().parse().ok()
+    /// Whether some process has the data folder as its working directory, as all of Postgres' do.
+    fn is_worked_in(&self) -> bool {
+        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+        processes.filter_map(|entry| fs::read_link(entry.path().join("cwd")).ok()).any(|cwd| cwd == self.data)
     }
 
     fn is_served_by(&self, pid: u32) -> bool {
@@ -215,6 +219,11 @@ impl Server {
     pub fn options(&self, database: &str) -> PgConnectOptions {
         PgConnectOptions::new_without_pgpass().socket(&self.socket).username("postgres").database(database)
     }
+}
+
+/// The process that a lock file names.
+fn noted_pid(path: &Path) -> Option<u32> {
+    fs::read_to_string(path).ok()?.lines().next()?.trim().parse().ok()
 }
 
 /// The folder of the newest installed server, else one from PATH.

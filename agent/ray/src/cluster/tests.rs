@@ -4,6 +4,7 @@
 
 mod life;
 mod properties;
+mod services;
 mod status;
 
 use serde_json::{Value, json};
