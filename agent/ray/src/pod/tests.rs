@@ -1,3 +1,5 @@
+//! What is added to a pod template, rule by rule (POD-1 to POD-17).
+
 #![allow(clippy::unwrap_used)]
 
 use serde_json::{Value, json};
