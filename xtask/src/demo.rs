@@ -99,9 +99,9 @@ fn wait_explained(stage: &Stage, job: &str) -> Result<()> {
 fn finished(stage: &Stage, job: &str) -> Result<()> {
     chapter("afterwards: the pods are gone, the answers stay");
     show(stage, &["describe", job])?;
-    println!("\n$ squadron logs {job} | tail -n 3");
+    println!("\n$ squadron logs {job} | grep step | tail -n 3");
     let log = stage.squadron(&["logs", job])?.ok()?;
-    let lines: Vec<&str> = log.lines().collect();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("step")).collect();
     println!("{}", lines[lines.len().saturating_sub(3)..].join("\n"));
     show(stage, &["usage", "--by", "team,job"])?;
     show(stage, &["cluster", "list"])?;
