@@ -8,7 +8,7 @@ use std::{
 
 use squadron_core::time::Timestamp;
 
-const PER_WINDOW: u32 = 20;
+const PER_WINDOW: u32 = 60;
 const WINDOW_MS: i64 = 60_000;
 /// Addresses that are remembered at once.
 const ADDRESSES: usize = 10_000;
@@ -42,7 +42,7 @@ mod tests {
         let limit = Limit::default();
         let (here, there) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
         let allowed = (0..100).filter(|_| limit.allows(here, Timestamp(0))).count();
-        assert_eq!(allowed, 20);
+        assert_eq!(allowed, 60);
         assert!(limit.allows(there, Timestamp(0)));
         assert!(limit.allows(here, Timestamp::from_millis(WINDOW_MS)));
     }

@@ -40,14 +40,20 @@ impl Registry {
 
 async fn poll_forever(app: &AppState, sender: &watch::Sender<Standings>) {
     let (mut desired, mut clusters) = (app.wake.listen(Topic::Desired), app.wake.listen(Topic::Clusters));
+    let mut failing = false;
     loop {
         match app.store.standings().await {
-            Ok(newest) => drop(sender.send_if_modified(|known| {
-                let differs = **known != newest;
-                *known = Arc::new(newest);
-                differs
-            })),
+            Ok(newest) => {
+                failing = false;
+                sender.send_if_modified(|known| {
+                    let differs = **known != newest;
+                    *known = Arc::new(newest);
+                    differs
+                });
+            }
+            Err(_) if failing => {}
             Err(error) => {
+                failing = true;
                 tracing::warn!(%error, "the clusters' standings could not be read; the last ones stay");
             }
         }

@@ -9,7 +9,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::error::{Error, Result};
+use crate::error::{AtPath, Error, Result};
 use crate::local::cluster::Cluster;
 use crate::program::{self, command};
 
@@ -140,6 +140,18 @@ fn forwarding(cluster: &Cluster) -> Result<()> {
         program::run("let the node forward", &mut inside(cluster, words))?;
     }
     Ok(())
+}
+
+/// Every containerd and kubelet watches files, and each log that is followed takes one more watcher. The usual limit of
+/// 128 for all of root's processes is used up by five clusters; a higher one of the machine's owner stays.
+pub fn room_for_watchers() -> Result<()> {
+    const WANTED: u32 = 1024;
+    let limit = Path::new("/proc/sys/fs/inotify/max_user_instances");
+    let now = std::fs::read_to_string(limit).at("read", limit)?;
+    if now.trim().parse::<u32>().is_ok_and(|now| now >= WANTED) {
+        return Ok(());
+    }
+    std::fs::write(limit, WANTED.to_string()).at("raise the limit of file watchers in", limit)
 }
 
 fn ip(step: &str, words: &[&str]) -> Result<()> {

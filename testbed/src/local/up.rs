@@ -31,6 +31,7 @@ pub fn up(cluster: &Cluster, archives: &[Archive]) -> Result<()> {
     pki::ensure(cluster)?;
     kubeconfig::write_all(cluster)?;
     network::ensure(cluster)?;
+    network::room_for_watchers()?;
     start_control_plane(cluster, &progress)?;
     let last_word = last_word_of_node(cluster);
     let is_started = Component::Kubelet.process(cluster).is_none();

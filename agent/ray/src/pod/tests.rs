@@ -203,7 +203,7 @@ fn pod_10_wait_container_takes_the_containers_settings() {
 #[test]
 fn pod_11_shared_memory_is_added_once() {
     let (head, _) = with(|cluster| {
-        head_container(cluster)["volumeMounts"] = json!([{"name": "own", "mountPath": "/dev/shm"}])
+        head_container(cluster)["volumeMounts"] = json!([{"name": "own", "mountPath": "/dev/shm"}]);
     });
     assert!(head["spec"]["volumes"].is_null());
     let (head, _) =
