@@ -34,34 +34,46 @@ impl Stage {
         if enrolled_with != self.identity()? {
             self.enrol(cluster)?;
         } else if holds != build {
-            self.restart_agent(cluster)?;
+            self.upgrade(cluster)?;
         }
         self.set_mark(cluster, &build)?;
         self.wait_until_heard(cluster)
     }
 
-    /// Adds the cluster, runs the Helm command that this prints, and accepts. The node role reads the real kernel log,
-    /// of which it tells only what happens below the cluster's own cgroup, since all clusters of a machine share it, and
-    /// the testbed's fake one, where GPU faults are written.
+    /// Adds the cluster, runs the Helm command that this prints, and accepts.
     fn enrol(&self, cluster: &str) -> Result<()> {
         self.forget(cluster)?;
         let added = self.json(&["cluster", "add", cluster])?;
         let install =
             added["helm_command"].as_str().context("`squadron cluster add` named no Helm command")?;
-        let kernel_log = testbed::kernel_log(cluster)?;
-        let install = format!(
-            "{} --set 'node.kmsg={{/dev/kmsg,{}}}' --set node.cgroupRoot=/sqt-{cluster}/ --set node.statePath=",
-            install.trim_end(),
-            kernel_log.display()
-        );
+        let settings: String =
+            settings(cluster)?.iter().map(|setting| format!(" --set '{setting}'")).collect();
         let mut shell = command::new("bash");
         shell
-            .args(["-euc", &install])
+            .args(["-euc", &format!("{}{settings}", install.trim_end())])
             .env("PATH", path_with_tools()?)
             .env("KUBECONFIG", testbed::kubeconfig(cluster)?);
         command::output(&mut shell)?;
         let limit = PATIENCE.as_secs().to_string();
         self.squadron(&["cluster", "accept", cluster, "--yes", "--wait", "--timeout", &limit])?.ok().map(drop)
+    }
+
+    /// Brings an enrolled agent to the chart and the image of today.
+    fn upgrade(&self, cluster: &str) -> Result<()> {
+        let mut helm = testbed::tool("helm", cluster)?;
+        helm.args([
+            "upgrade",
+            "squadron-agent",
+            "deploy/helm/squadron-agent",
+            "-n",
+            NAMESPACE,
+            "--reset-then-reuse-values",
+        ]);
+        for setting in settings(cluster)? {
+            helm.args(["--set", &setting]);
+        }
+        command::output(&mut helm)?;
+        self.restart_agent(cluster)
     }
 
     /// Removes the agent of an earlier enrolment.
@@ -147,4 +159,16 @@ fn path_with_tools() -> Result<std::ffi::OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(testbed::bin()?).chain(std::env::split_paths(&path));
     Ok(std::env::join_paths(folders)?)
+}
+
+/// What the stage sets in the agent's chart. The node role reads the real kernel log, of which it tells only what
+/// happens below the cluster's own cgroup, since all clusters of a machine share it, and the testbed's fake one, where
+/// GPU faults are written.
+fn settings(cluster: &str) -> Result<[String; 3]> {
+    let fake = testbed::kernel_log(cluster)?;
+    Ok([
+        format!("node.kmsg={{/dev/kmsg,{}}}", fake.display()),
+        format!("node.cgroupRoot=/sqt-{cluster}/"),
+        "node.statePath=".to_owned(),
+    ])
 }
