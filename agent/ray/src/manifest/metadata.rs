@@ -23,16 +23,28 @@ pub(super) fn check(metadata: &Value) -> Vec<FieldError> {
         fields.retain(|name, _| !WRITTEN_BY_SERVER.contains(&name.as_str()));
     }
     let mut found = schema::check::check(&own, &schema(), "metadata");
-    if let Some(generated) = own.get("generateName").and_then(Value::as_str) {
-        let problem = format!("is not supported; write a name, for example {}1", clip(generated));
-        found.push(FieldError { path: "metadata.generateName".to_owned(), problem });
-    } else {
-        found.extend(validate::job_name(object::text(metadata, &["name"])));
-    }
+    found.extend(name_problems(metadata));
     if let Some(problem) = namespace_problem(object::text(metadata, &["namespace"])) {
         found.push(FieldError { path: "metadata.namespace".to_owned(), problem });
     }
     found.extend(label_problems(metadata));
+    found
+}
+
+/// The name, or what stands before the `-` of `generateName`: Squadron adds its own ending to either.
+pub(super) fn name(metadata: &Value) -> &str {
+    match object::text(metadata, &["name"]) {
+        "" => object::text(metadata, &["generateName"]).trim_end_matches('-'),
+        name => name,
+    }
+}
+
+fn name_problems(metadata: &Value) -> Vec<FieldError> {
+    let mut found = validate::job_name(name(metadata));
+    let generated = object::text(metadata, &["name"]).is_empty() && metadata.get("generateName").is_some();
+    for error in found.iter_mut().filter(|_| generated) {
+        "metadata.generateName".clone_into(&mut error.path);
+    }
     found
 }
 

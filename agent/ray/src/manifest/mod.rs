@@ -22,6 +22,7 @@ use crate::{
 /// A RayJob manifest that passed every check that can be made without a cluster.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParsedRayJob {
+    /// `metadata.name`, or `metadata.generateName` without its trailing `-`.
     pub name: String,
     /// `None` where the manifest names none.
     pub namespace: Option<String>,
@@ -68,7 +69,7 @@ pub fn parse(text: &str) -> Result<ParsedRayJob, Vec<FieldError>> {
     }
     let labels = object::at(&manifest, &["metadata", "labels"]);
     Ok(ParsedRayJob {
-        name: object::name(&manifest).to_owned(),
+        name: metadata::name(&manifest["metadata"]).to_owned(),
         namespace: Some(object::namespace(&manifest).to_owned()).filter(|name| !name.is_empty()),
         labels: serde_json::from_value(labels.clone()).unwrap_or_default(),
         gang: gang::of(&manifest),
@@ -107,15 +108,22 @@ fn check_all(manifest: &Value) -> Vec<FieldError> {
         Err(problem) => found.push(FieldError { path: "spec".to_owned(), problem }),
         Ok(spec) => {
             found.extend(validate::job_spec(&spec, manifest));
-            let interactive = spec.submission_mode.as_deref() == Some("InteractiveMode");
-            if !interactive && spec.entrypoint.as_deref().unwrap_or_default().trim().is_empty() {
-                let problem =
-                    "is missing; write the command that starts the driver, for example python train.py";
-                found.push(FieldError { path: "spec.entrypoint".to_owned(), problem: problem.to_owned() });
-            }
+            found.extend(missing_entrypoint(&spec));
         }
     }
     found
+}
+
+/// A submitter with a command of its own may know the entrypoint itself; so may the user of InteractiveMode.
+fn missing_entrypoint(spec: &RayJobSpec) -> Option<FieldError> {
+    let template = spec.submitter_pod_template.as_ref().unwrap_or(&Value::Null);
+    let submitter = object::list(template, &["spec", "containers"]).first().unwrap_or(&Value::Null);
+    let own = ["command", "args"].iter().any(|field| !object::list(submitter, &[field]).is_empty());
+    let interactive = spec.submission_mode.as_deref() == Some("InteractiveMode");
+    let given = !spec.entrypoint.as_deref().unwrap_or_default().trim().is_empty();
+    let problem = "is missing; write the command that starts the driver, for example python train.py";
+    (!own && !interactive && !given)
+        .then(|| FieldError { path: "spec.entrypoint".to_owned(), problem: problem.to_owned() })
 }
 
 fn clipped(text: &str) -> String {

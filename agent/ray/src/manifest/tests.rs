@@ -141,10 +141,12 @@ fn names_are_checked() {
         &MINIMAL.replace("name: train\n", "name: Train\n"),
         "metadata.name: must be lower-case letters, digits and '-', starting with a letter and ending with a letter or digit",
     );
+    assert_eq!(parse(&MINIMAL.replace("name: train\n", "generateName: train-\n")).unwrap().name, "train");
     refuses(
-        &MINIMAL.replace("name: train\n", "generateName: train-\n"),
-        "metadata.generateName: is not supported; write a name, for example train-1",
+        &MINIMAL.replace("name: train\n", "generateName: 7train-\n"),
+        "metadata.generateName: must be lower-case letters, digits and '-', starting with a letter and ending with a letter or digit",
     );
+    refuses(&MINIMAL.replace("  name: train\n", ""), "metadata.name: is missing; give the object a name");
     refuses(
         &MINIMAL.replace("namespace: research", "namespace: re_search"),
         "metadata.namespace: must be an RFC 1123 label: lower-case letters, digits and '-'",
@@ -161,6 +163,12 @@ fn rules_beyond_the_schema_apply() {
         &MINIMAL.replace("  entrypoint: python train.py\n", ""),
         "spec.entrypoint: is missing; write the command that starts the driver, for example python train.py",
     );
+}
+
+#[test]
+fn submitter_with_its_own_command_needs_no_entrypoint() {
+    let own = "  submitterPodTemplate: {spec: {containers: [{name: s, command: [submit]}]}}\n";
+    assert!(parse(&MINIMAL.replace("  entrypoint: python train.py\n", own)).is_ok());
 }
 
 #[test]
