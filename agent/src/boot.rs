@@ -12,7 +12,10 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use kube::Client;
 use squadron_core::id::ClusterId;
-use tokio::sync::{Notify, mpsc, watch as watching};
+use tokio::{
+    sync::{Notify, mpsc, watch as watching},
+    task::JoinSet,
+};
 
 use crate::{
     attempts::{Attempts, Store},
@@ -89,10 +92,12 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
     std::fs::create_dir_all(&args.spool).context("cannot make the spool folder")?;
     let key = AgentKey::load_or_make(&args.spool.join("agent.key"))?;
     let store = Store::load(&args.spool)?;
+    let cache = Arc::new(Cache::default());
+    // Probes are answered from the start: an agent that waits for the Lease is alive.
+    let mut probes = tokio::spawn(health::serve(args.health_port, cache.clone()));
     let home = Home::ask(&client).await?;
     let Started { spool, spooling, spooled, mut held } = start_spool(&client, &args).await?;
     let recorder = Recorder::new(spool.clone());
-    let cache = Arc::new(Cache::default());
     let (queue, wake) = (Arc::new(Queue::default()), Arc::new(Notify::new()));
     let facts = keep_facts(recorder.clone());
     let outlets = Outlets {
@@ -101,19 +106,21 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
         wake: waker(queue.clone(), wake.clone()),
         kubernetes_version: home.kubernetes_version.clone(),
     };
-    let _watches = watch::start(&client, outlets);
+    let mut watches = watch::start(&client, outlets);
     let dashboards = Dashboards::new(cache.clone())?;
     let logs = logs(&client, &cache, &dashboards, &recorder, &args, spooled)?;
-    let _reconcilers = (args.mode == Mode::Operate).then(|| {
-        controller::start(Setup {
+    let mut reconcilers = JoinSet::new();
+    if args.mode == Mode::Operate {
+        let (tasks, _permit) = controller::start(Setup {
             client: client.clone(),
             cache: cache.clone(),
             queue,
             dashboards,
             options: squadron_ray::Options::default(),
             instance: args.pod_name.clone(),
-        })
-    });
+        });
+        reconcilers = tasks;
+    }
     let applied = Applied::default();
     let (desired, wanted) = watching::channel(store.desired());
     let attempts = Attempts {
@@ -129,17 +136,24 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
     let peer = Peer::new(peer_settings(&args), key, spool.epoch(), home, client.clone());
     let heartbeat = args.heartbeat_seconds.map(Duration::from_secs);
     let ends = Ends { spool, desired, applied, heartbeat };
+    let mut planning = tokio::spawn(attempts.run(wanted));
+    let mut following = tokio::spawn(logs.run());
     let kernel = inbox::run(client.clone(), &args.pod_namespace, |at, fact| recorder.fact_durable(at, fact));
     let ended = tokio::select! {
         ended = spooling => Err(spool_ended(ended)),
         lost = held.keep() => Err(anyhow::Error::new(lost).context("this life of the agent must end")),
         end = crate::uplink::run(peer, ends) => Err(anyhow::Error::new(end)),
-        () = attempts.run(wanted) => Err(anyhow::anyhow!("the attempt planner ended")),
-        () = logs.run() => Err(anyhow::anyhow!("the log followers ended")),
+        ended = &mut planning => Err(anyhow::anyhow!("the attempt planner ended: {ended:?}")),
+        ended = &mut following => Err(anyhow::anyhow!("the log followers ended: {ended:?}")),
+        Some(ended) = watches.join_next() => Err(anyhow::anyhow!("a watch ended: {ended:?}")),
+        Some(ended) = reconcilers.join_next() => Err(anyhow::anyhow!("a reconciler ended: {ended:?}")),
         () = kernel => Err(anyhow::anyhow!("the watch of kernel lines ended")),
-        ended = health::serve(args.health_port, cache) => ended.context("the health endpoint ended"),
+        ended = &mut probes => ended?.context("the health endpoint ended"),
         () = terminated() => Ok(()),
     };
+    for part in [&planning, &following] {
+        part.abort();
+    }
     hand_over(&mut held, &ended).await;
     ended
 }

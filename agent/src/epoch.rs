@@ -68,6 +68,7 @@ pub struct Held {
 pub async fn take(client: &Client, holder: &Holder, floor: u64) -> Result<Held, LeaseError> {
     let leases: Api<Lease> = Api::namespaced(client.clone(), &holder.namespace);
     let mut seen: Option<(String, Instant)> = None;
+    let mut told = false;
     loop {
         let found = leases.get_opt(NAME).await.map_err(error("read", holder))?;
         let version =
@@ -85,11 +86,10 @@ pub async fn take(client: &Client, holder: &Holder, floor: u64) -> Result<Held, 
         if free && let Some(held) = claim(&leases, found, holder, floor).await? {
             return Ok(held);
         }
-        if waited < LOOK_EVERY {
-            tracing::info!(
-                namespace = holder.namespace,
-                "another agent holds the Lease; waiting until it is free"
-            );
+        if !told {
+            let namespace = &holder.namespace;
+            tracing::info!(namespace, "another agent holds the Lease; waiting until it is free");
+            told = true;
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }

@@ -14,7 +14,10 @@ use squadron_core::{
     id::AttemptId,
 };
 use squadron_ray::plan::ObjectRef;
-use tokio::sync::{Notify, watch};
+use tokio::{
+    sync::{Notify, watch},
+    task::block_in_place,
+};
 
 use crate::{
     clock,
@@ -61,7 +64,7 @@ impl Attempts {
     /// One full pass; answers when the next must come at the latest.
     async fn pass(&mut self, wanted: &mut watch::Receiver<Option<Desired>>) -> Duration {
         let desired = wanted.borrow_and_update().clone();
-        if let Err(error) = self.store.keep_desired(desired.as_ref()) {
+        if let Err(error) = block_in_place(|| self.store.keep_desired(desired.as_ref())) {
             tracing::error!(%error, "a desired state cannot be stored; it is not applied yet");
             return AFTER_FAILURE;
         }
@@ -150,7 +153,7 @@ impl Attempts {
     }
 
     fn remember(&mut self, attempt: AttemptId, phase: Option<Phase>) -> bool {
-        let stored = self.store.remember(attempt, phase);
+        let stored = block_in_place(|| self.store.remember(attempt, phase));
         stored.inspect_err(|error| tracing::error!(%error, "what was done cannot be stored")).is_ok()
     }
 }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use squadron_ray::view::Object;
 
+use tokio::task::block_in_place;
+
 use super::{Chunk, Shared, Source, mark::Mark};
 use crate::watch::Kind;
 
@@ -63,7 +65,7 @@ async fn take(shared: &Shared, source: &Source, mark: &mut Mark, log: &[u8]) -> 
         if !shared.keep(chunk).await {
             return false;
         }
-        mark.advance(data.len());
+        block_in_place(|| mark.advance(data.len()));
     }
     true
 }

@@ -6,6 +6,8 @@ use futures::{AsyncRead, AsyncReadExt};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, api::LogParams};
 
+use tokio::task::block_in_place;
+
 use super::{Chunk, Shared, Source, mark::Mark};
 use crate::watch::Kind;
 
@@ -63,7 +65,7 @@ async fn take(shared: &Shared, source: &Source, mark: &mut Mark) -> Result<(), k
         if !shared.keep(chunk).await {
             return Ok(());
         }
-        mark.advance(length);
+        block_in_place(|| mark.advance(length));
     }
     Ok(())
 }

@@ -221,7 +221,9 @@ async fn blocking<S: Send + 'static, T: Send + 'static>(
     });
     match task.await {
         Ok(done) => done,
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // The runtime is being taken down; nobody waits for this any more.
+        Err(_cancelled) => std::future::pending().await,
     }
 }
 

@@ -13,7 +13,7 @@ use squadron_proto::link::{
     Batch, Gap, IngestDown, IngestUp, LogChunk, Nack, Record as WireRecord, RecordClass, Records, Watermark,
     Welcome, ingest_down::Message as Down, ingest_up::Message as Up, record::Payload,
 };
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{sync::mpsc, task::block_in_place, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 
@@ -128,7 +128,7 @@ impl Sender<'_> {
             let after = self.committed.get(&stream).copied().unwrap_or(0);
             let spool = &self.ends.spool;
             let reader = self.readers.entry(stream).or_insert_with(|| spool.reader(stream, after));
-            match reader.read(BATCH).map_err(LinkError::at("read the spool"))? {
+            match block_in_place(|| reader.read(BATCH)).map_err(LinkError::at("read the spool"))? {
                 Chunk::Nothing => {}
                 Chunk::Records(records) if records.is_empty() => return Ok(true),
                 Chunk::Records(records) => return self.send_batch(stream, records).await.map(|()| true),
@@ -182,7 +182,8 @@ impl Sender<'_> {
                 flying.pop_front();
             }
         }
-        self.ends.spool.acknowledge(stream, mark.seq).map_err(LinkError::at("delete what was acknowledged"))
+        block_in_place(|| self.ends.spool.acknowledge(stream, mark.seq))
+            .map_err(LinkError::at("delete what was acknowledged"))
     }
 
     /// A record that can never be taken. Its content stays in the agent's log, cut, for whoever looks for the fault.

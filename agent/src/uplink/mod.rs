@@ -20,9 +20,9 @@ pub use key::AgentKey;
 pub use peer::{Peer, PeerSettings};
 pub use token::TokenFile;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use tokio::sync::watch;
+use tokio::{sync::watch, task::JoinSet};
 
 use self::backoff::Backoff;
 use crate::{plan::Desired, spool::Spool};
@@ -67,9 +67,16 @@ pub async fn run(peer: Peer, ends: Ends) -> LinkError {
     if let Some(code) = code {
         enrol::until_accepted(&peer, &code).await;
     }
-    tokio::select! {
-        end = keep("control", || control::converse(&peer, &ends)) => end,
-        end = keep("ingest", || ingest::send(&peer, &ends)) => end,
+    // Each connection is a task of its own: a disk that is slow for records must not delay heartbeats.
+    let (peer, ends) = (Arc::new(peer), Arc::new(ends));
+    let mut connections = JoinSet::new();
+    let (with, at) = (peer.clone(), ends.clone());
+    connections.spawn(async move { keep("control", || control::converse(&with, &at)).await });
+    connections.spawn(async move { keep("ingest", || ingest::send(&peer, &ends)).await });
+    match connections.join_next().await {
+        Some(Ok(end)) => end,
+        Some(Err(error)) => LinkError::Failed { step: "keep the connections", cause: error.to_string() },
+        None => LinkError::Ended,
     }
 }
 
