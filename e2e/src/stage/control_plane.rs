@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use super::Stage;
 use crate::{
     command,
+    daemon::signal,
     program::Program,
     wait::{self, found_if},
 };
@@ -57,8 +58,21 @@ impl Stage {
         })
     }
 
-    /// Stops it, and with it the Postgres it runs.
+    /// Stops it, and the Postgres that it ran, also when it was killed and could not do that itself.
     pub fn stop_control_plane(&self) -> Result<()> {
-        self.control_plane().stop()
+        self.control_plane().stop()?;
+        let Ok(pid) = self.postgres_pid() else { return Ok(()) };
+        if !self.is_our_postgres(pid) {
+            return Ok(());
+        }
+        signal("INT", pid)?;
+        wait::until("Postgres to be gone", PATIENCE, || Ok(found_if(!self.is_our_postgres(pid), "it runs")))
+    }
+
+    /// Whether the process serves this stage's data, and is not another one that got the pid.
+    fn is_our_postgres(&self, pid: u32) -> bool {
+        let command_line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let folder = self.data().join("postgres");
+        command_line.split(|byte| *byte == 0).any(|word| word == folder.as_os_str().as_encoded_bytes())
     }
 }
