@@ -112,7 +112,7 @@ impl Writer {
     fn keep(&self, target: &ObjectRef, answer: &DynamicObject) -> Result<Object, WriteError> {
         let answer = raw(target, answer)?;
         if let Some(kind) = kind_of(target).filter(|kind| kind.keeps(&answer)) {
-            self.cache.shelf(kind).put(answer.clone());
+            self.cache.shelf(kind).put_answer(answer.clone());
         }
         Ok(answer)
     }

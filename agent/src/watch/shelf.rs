@@ -1,15 +1,19 @@
 //! Shelf: the objects of one kind as last seen, by name and by RayCluster.
 //!
 //! Owns the cached copies. Invariant: per uid only a newer resource version replaces an older one, so a late watch event
-//! cannot undo an answer of the API server that we already know. A complete list replaces everything.
+//! cannot undo an answer of the API server that we already know, and a late answer cannot bring back an object that the
+//! watch saw deleted. A complete list replaces everything.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use squadron_ray::view::Object;
 
 use super::object;
 
 type Key = (String, String);
+
+/// Uids of deleted objects that are remembered. An answer is late by seconds at most.
+const GRAVES: usize = 1_024;
 
 /// Objects of one kind.
 #[derive(Default, Debug)]
@@ -20,6 +24,8 @@ pub struct Shelf {
     uids: BTreeMap<String, Key>,
     incoming: Option<Vec<Object>>,
     complete: bool,
+    /// Uids that were removed lately, oldest first.
+    graves: VecDeque<String>,
 }
 
 impl Shelf {
@@ -42,8 +48,18 @@ impl Shelf {
         true
     }
 
+    /// Takes the API server's answer to a write of ours, unless the watch saw the object deleted meanwhile.
+    pub fn put_answer(&mut self, answer: Object) -> bool {
+        let buried = self.graves.iter().any(|uid| uid == object::uid(&answer));
+        !buried && self.put(answer)
+    }
+
     /// Forgets an object, unless another one of that name took its place.
     pub fn remove(&mut self, gone: &Object) {
+        self.graves.push_back(object::uid(gone).to_owned());
+        if self.graves.len() > GRAVES {
+            self.graves.pop_front();
+        }
         let key = (object::namespace(gone).to_owned(), object::name(gone).to_owned());
         if self.by_name.get(&key).is_some_and(|known| object::uid(known) == object::uid(gone)) {
             self.take_out(&key);
@@ -131,6 +147,16 @@ mod tests {
         assert!(shelf.put(pod("a", "u2", "5", "c")), "another uid is another object");
         shelf.remove(&pod("a", "u1", "11", "c"));
         assert_eq!(object::uid(&shelf.get("ns", "a").unwrap()), "u2");
+    }
+
+    #[test]
+    fn a_late_answer_does_not_bring_back_the_dead() {
+        let mut shelf = Shelf::default();
+        shelf.put(pod("a", "u1", "1", "c"));
+        shelf.remove(&pod("a", "u1", "2", "c"));
+        assert!(!shelf.put_answer(pod("a", "u1", "3", "c")));
+        assert!(shelf.get("ns", "a").is_none());
+        assert!(shelf.put_answer(pod("a", "u2", "4", "c")), "a new object of that name is welcome");
     }
 
     #[test]
