@@ -33,8 +33,9 @@ fn job_runs_and_everything_is_told_after_its_pods_are_gone() {
     assert!(told["timeline"].as_array().unwrap().len() >= 4, "{}", told["timeline"]);
     stage.wait_log(&id, "sum of squares 385").unwrap();
     let usage = stage.json(&["usage", "--by", "team,job"]).unwrap();
-    let row =
-        rows(&usage).iter().find(|row| text(&row["job"]).contains("path-main")).expect("a row of the job");
+    // Jobs that share a name are told by their ids.
+    let of_job = |row: &&Value| text(&row["job"]) == "path-main" || text(&row["job"]) == id;
+    let row = rows(&usage).iter().find(of_job).expect("a row of the job");
     assert!(text(&row["cpu_hours"]).parse::<f64>().unwrap() > 0.0, "{row}");
     assert_eq!(usage["total"]["amount"], usage["capacity_amount"]);
 }
