@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{child, end, finalizer_patch, finalizers, pass::Pass, poll, submitter};
+use super::{child, end, finalizer_patch, finalizers, pass::Pass, poll, sidecar, submitter};
 use crate::{
     names, object,
     plan::{Event, Plan},
@@ -63,7 +63,11 @@ pub(super) fn initialize(pass: &Pass<'_>, plan: &mut Plan, status: &mut RayJobSt
         SubmissionMode::Interactive if ready => "Waiting".clone_into(&mut status.job_deployment_status),
         SubmissionMode::Interactive => {}
         SubmissionMode::K8sJob => begin_with_submitter(pass, plan, status, ready),
-        SubmissionMode::Http | SubmissionMode::Sidecar if ready => run(status),
+        // Before the cluster was ready once, a lost head is made again and its submitter starts anew.
+        SubmissionMode::Sidecar if ready || sidecar::head(pass).and_then(sidecar::end).is_some() => {
+            run(status);
+        }
+        SubmissionMode::Http if ready => run(status),
         SubmissionMode::Http | SubmissionMode::Sidecar => {}
     }
 }
@@ -82,13 +86,16 @@ fn begin_with_submitter(pass: &Pass<'_>, plan: &mut Plan, status: &mut RayJobSta
         end::fail(status, "SubmissionFailed", failure);
         return;
     }
-    let known =
-        poll::answer(pass, status).is_some_and(|answer| matches!(answer.outcome, RayOutcome::Found(_)));
-    if ready || known {
+    if ready || is_known(pass, status) {
         run(status);
     } else if submitter::waits_for_another_size(pass, job) {
         submitter::delete(pass, plan, job);
     }
+}
+
+/// Whether Ray already has the job.
+fn is_known(pass: &Pass<'_>, status: &RayJobStatus) -> bool {
+    poll::answer(pass, status).is_some_and(|answer| matches!(answer.outcome, RayOutcome::Found(_)))
 }
 
 fn run(status: &mut RayJobStatus) {

@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::pass::Pass;
+use super::{pass::Pass, sidecar};
 use crate::{
     cluster::head_service_for_job,
     names,
     object::{self, entry},
     plan::{Action, Event, Plan, Step},
     pod::{Cluster, container_port},
+    types::SubmissionMode,
 };
 
 /// Creates the RayCluster that the status names.
@@ -42,12 +43,16 @@ fn ray_cluster(pass: &Pass<'_>) -> Value {
     if !annotations.is_empty() {
         entry(&mut metadata, "annotations").extend(annotations);
     }
-    json!({
+    let mut cluster = json!({
         "apiVersion": names::API_VERSION,
         "kind": "RayCluster",
         "metadata": metadata,
         "spec": object::at(job, &["spec", "rayClusterSpec"]),
-    })
+    });
+    if pass.mode() == SubmissionMode::Sidecar {
+        sidecar::add(pass, &mut cluster);
+    }
+    cluster
 }
 
 /// Host and port of the cluster's dashboard.

@@ -15,6 +15,7 @@ mod request;
 mod reset;
 mod running;
 mod script;
+mod sidecar;
 mod submitter;
 
 use squadron_core::time::Timestamp;

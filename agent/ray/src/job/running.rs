@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use squadron_core::time::Timestamp;
 
-use super::{child, end, pass::Pass, poll, request, submitter};
+use super::{child, end, pass::Pass, poll, request, sidecar, submitter};
 use crate::{
     object,
     plan::{Action, Plan, Step},
@@ -29,6 +29,10 @@ pub(super) fn watch(pass: &Pass<'_>, plan: &mut Plan, status: &mut RayJobStatus)
     };
     status.ray_cluster_status = cluster.get("status").cloned().unwrap_or_default();
     child::plan_head_service(pass, plan);
+    if pass.mode() == SubmissionMode::Sidecar && sidecar::head(pass).is_none() {
+        end::fail(status, "AppFailed", "Ray head pod not found.".to_owned());
+        return;
+    }
     let finish = keep_submitter(pass, plan, status);
     let over = match poll::answer(pass, status) {
         Some(answer) => hear(pass, plan, status, answer, finish.as_ref()),
@@ -43,6 +47,10 @@ pub(super) fn watch(pass: &Pass<'_>, plan: &mut Plan, status: &mut RayJobStatus)
         || finish.is_some_and(|finish| judge_submitter(pass, plan, status, &finish));
 }
 
+fn has_submitter(pass: &Pass<'_>) -> bool {
+    matches!(pass.mode(), SubmissionMode::K8sJob | SubmissionMode::Sidecar)
+}
+
 /// How the submitter ended.
 struct Finish {
     at: Timestamp,
@@ -51,6 +59,9 @@ struct Finish {
 
 /// Reads the submitter; one that somebody deleted is made again, because its script resumes where it was.
 fn keep_submitter(pass: &Pass<'_>, plan: &mut Plan, status: &RayJobStatus) -> Option<Finish> {
+    if pass.mode() == SubmissionMode::Sidecar {
+        return sidecar::head(pass).and_then(sidecar::end).map(|(at, failure)| Finish { at, failure });
+    }
     if pass.mode() != SubmissionMode::K8sJob {
         return None;
     }
@@ -75,7 +86,7 @@ fn hear(
         RayOutcome::Found(info) => {
             status.job_status_check_failure_start_time = None;
             take_over(status, info);
-            let waits = pass.mode() == SubmissionMode::K8sJob && finish.is_none();
+            let waits = has_submitter(pass) && finish.is_none();
             end::is_terminal(&info.status) && !waits && finish_by_ray(status)
         }
         RayOutcome::Unknown => hear_unknown(pass, plan, status, answer, finish),

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{pass::Pass, request};
 use crate::{
-    types::{RayJobSpec, RayJobStatus},
+    types::RayJobSpec,
     validate::{entrypoint_resources, runtime_env},
 };
 
@@ -22,17 +22,18 @@ pub(super) struct Script {
     pub(super) request: Option<String>,
 }
 
-pub(super) fn of(pass: &Pass<'_>, status: &RayJobStatus, nodes: Option<i32>) -> Script {
-    let address = format!("http://{}", status.dashboard_url);
+/// The script that submits to `dashboard`, waiting for this many Ray nodes.
+pub(super) fn of(pass: &Pass<'_>, dashboard: &str, id: &str, nodes: Option<i32>) -> Script {
+    let address = format!("http://{dashboard}");
     if !pass.options.quick_submitter {
-        return Script { text: patient(pass.spec, &address, &status.job_id), request: None };
+        return Script { text: patient(pass.spec, &address, id), request: None };
     }
-    let (host, port) = status.dashboard_url.rsplit_once(':').unwrap_or((&status.dashboard_url, "8265"));
-    let request = plain_request(pass.spec, &status.job_id);
+    let (host, port) = dashboard.rsplit_once(':').unwrap_or((dashboard, "8265"));
+    let request = plain_request(pass.spec, id);
     let submit = match &request {
         Some(body) => format!("post {}", body.len()),
         None => {
-            format!("{} || known || exit 1", submit_command(pass.spec, &address, &status.job_id))
+            format!("{} || known || exit 1", submit_command(pass.spec, &address, id))
         }
     };
     let wait = nodes.map_or_else(String::new, |nodes| format!("wait_for_nodes {nodes}\n"));
@@ -47,7 +48,6 @@ pub(super) fn of(pass: &Pass<'_>, status: &RayJobStatus, nodes: Option<i32>) -> 
          fi\n\
          follow\n\
          watch\n",
-        id = status.job_id,
     );
     Script { text, request }
 }

@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 use squadron_core::time::Timestamp;
 
-use super::{child, pass::Pass, script};
+use super::{
+    pass::Pass,
+    script::{self, Script},
+};
 use crate::{
     cluster::PodView,
     names,
@@ -126,33 +129,24 @@ fn batch_job(pass: &Pass<'_>, status: &RayJobStatus) -> Value {
 }
 
 fn template(pass: &Pass<'_>, status: &RayJobStatus, nodes: Option<i32>) -> Value {
-    let mut template = own_template(pass)
-        .cloned()
-        .unwrap_or_else(|| json!({"spec": {"containers": [default_container(pass)]}}));
+    let mut template = own_template(pass).cloned().unwrap_or_else(|| {
+        let head = pass.cluster_spec.as_ref().map(|spec| &spec.head_group_spec.template);
+        json!({"spec": {"containers": [default_container(head.unwrap_or(&Value::Null))]}})
+    });
     entry(&mut template, "metadata");
     entry(&mut template["metadata"], "labels").extend(marks(pass.job()));
     let spec = entry(&mut template, "spec");
     spec.entry("restartPolicy").or_insert_with(|| json!("Never"));
-    let Some(container) = items(&mut template["spec"], "containers").first_mut() else { return template };
-    let script = script::of(pass, status, nodes);
-    if object::list(container, &["command"]).is_empty() {
-        container["command"] = shell(pass.options, "e");
-        container["args"] = json!([script.text]);
+    if let Some(container) = items(&mut template["spec"], "containers").first_mut() {
+        let script = script::of(pass, &status.dashboard_url, &status.job_id, nodes);
+        furnish(pass, container, script, &status.dashboard_url, &status.job_id);
     }
-    let env = items(container, "env");
-    let literal = |name: &str, value: &str| json!({"name": name, "value": value});
-    env.push(literal("PYTHONUNBUFFERED", "1"));
-    env.push(literal("RAY_DASHBOARD_ADDRESS", &status.dashboard_url));
-    env.push(literal("RAY_JOB_SUBMISSION_ID", &status.job_id));
-    env.extend(script.request.map(|request| literal(script::REQUEST, &request)));
     template
 }
 
-/// The head's image, so that both sides speak the same version.
-fn default_container(pass: &Pass<'_>) -> Value {
-    let head =
-        child::parts(pass).map(|cluster| cluster.spec.head_group_spec.template.clone()).unwrap_or_default();
-    let ray = object::list(&head, &["spec", "containers"]).first().cloned().unwrap_or_default();
+/// The submitter where the user gave none. The head's image, so that both sides speak the same version.
+pub(super) fn default_container(head: &Value) -> Value {
+    let ray = object::list(head, &["spec", "containers"]).first().unwrap_or(&Value::Null);
     let mut container = json!({
         "name": names::SUBMITTER,
         "image": ray["image"],
@@ -165,4 +159,18 @@ fn default_container(pass: &Pass<'_>) -> Value {
         container["imagePullPolicy"] = policy.clone();
     }
     container
+}
+
+/// Gives `container` its script, unless it has a command, and the environment that the script needs.
+pub(super) fn furnish(pass: &Pass<'_>, container: &mut Value, script: Script, dashboard: &str, id: &str) {
+    if object::list(container, &["command"]).is_empty() {
+        container["command"] = shell(pass.options, "e");
+        container["args"] = json!([script.text]);
+    }
+    let env = items(container, "env");
+    let literal = |name: &str, value: &str| json!({"name": name, "value": value});
+    env.push(literal("PYTHONUNBUFFERED", "1"));
+    env.push(literal("RAY_DASHBOARD_ADDRESS", dashboard));
+    env.push(literal("RAY_JOB_SUBMISSION_ID", id));
+    env.extend(script.request.map(|request| literal(script::REQUEST, &request)));
 }

@@ -1,6 +1,7 @@
 //! Gang: the pods of a RayJob that must run together, with what each asks for.
 
-use serde_json::{Value, json};
+use serde_json::Value;
+use squadron_core::resources::Resources;
 
 use super::GangMember;
 use crate::{object, requests::pod_requests};
@@ -12,7 +13,12 @@ pub(super) fn of(manifest: &Value) -> Vec<GangMember> {
     let mut gang = Vec::new();
     if cluster.is_object() {
         let head = object::at(cluster, &["headGroupSpec", "template"]);
-        gang.push(GangMember { role: "head".to_owned(), count: 1, requests: pod_requests(head) });
+        let beside = if object::text(spec, &["submissionMode"]) == "SidecarMode" {
+            default_submitter()
+        } else {
+            Resources::default()
+        };
+        gang.push(GangMember { role: "head".to_owned(), count: 1, requests: pod_requests(head) + beside });
     }
     if matches!(object::text(spec, &["submissionMode"]), "" | "K8sJobMode") {
         gang.push(submitter(spec));
@@ -26,10 +32,12 @@ pub(super) fn of(manifest: &Value) -> Vec<GangMember> {
 
 fn submitter(spec: &Value) -> GangMember {
     let template = object::at(spec, &["submitterPodTemplate"]);
-    let default =
-        json!({"spec": {"containers": [{"resources": {"requests": {"cpu": "500m", "memory": "200Mi"}}}]}});
-    let requests = pod_requests(if template.is_object() { template } else { &default });
+    let requests = if template.is_object() { pod_requests(template) } else { default_submitter() };
     GangMember { role: "submitter".to_owned(), count: 1, requests }
+}
+
+fn default_submitter() -> Resources {
+    Resources { cpu_milli: 500, memory_bytes: 200 << 20, gpus: 0 }
 }
 
 fn workers(group: &Value, autoscaling: bool) -> GangMember {

@@ -106,11 +106,10 @@ fn check_mode(findings: &mut Findings<'_>, spec: &RayJobSpec) {
     );
     match spec.mode() {
         None => {
-            findings.add("submissionMode", "must be one of K8sJobMode, HTTPMode, InteractiveMode");
+            let problem = "must be one of K8sJobMode, HTTPMode, SidecarMode, InteractiveMode";
+            findings.add("submissionMode", problem);
         }
-        Some(SubmissionMode::Sidecar) => {
-            findings.add("submissionMode", "SidecarMode is not supported yet; use K8sJobMode or HTTPMode");
-        }
+        Some(SubmissionMode::Sidecar) => check_sidecar(findings, spec),
         Some(SubmissionMode::Interactive) => findings.add_if(
             spec.backoff_limit.is_some_and(|limit| limit > 0),
             "backoffLimit",
@@ -118,6 +117,21 @@ fn check_mode(findings: &mut Findings<'_>, spec: &RayJobSpec) {
         ),
         Some(SubmissionMode::K8sJob | SubmissionMode::Http) => {}
     }
+}
+
+/// V-30: the submitter is part of the head pod, so nothing of its own can be set.
+fn check_sidecar(findings: &mut Findings<'_>, spec: &RayJobSpec) {
+    let later = "cannot be combined with SidecarMode";
+    findings.add_if(spec.submitter_pod_template.is_some(), "submitterPodTemplate", later);
+    findings.add_if(spec.submitter_config.is_some(), "submitterConfig", later);
+    findings.add_if(spec.selects_cluster(), "clusterSelector", later);
+    let template = spec.ray_cluster_spec.as_ref().map(|cluster| &cluster.head_group_spec.template);
+    let policy = object::text(template.unwrap_or(&Value::Null), &["spec", "restartPolicy"]);
+    findings.add_if(
+        !matches!(policy, "" | "Never"),
+        "rayClusterSpec.headGroupSpec.template.spec.restartPolicy",
+        "must be Never or absent with SidecarMode",
+    );
 }
 
 /// V-32, and what Ray would refuse anyway.
@@ -210,7 +224,8 @@ mod tests {
     #[test]
     fn v_29_v_30_modes() {
         refuses(&json!({"submissionMode": "HttpMode"}), "spec.submissionMode");
-        refuses(&json!({"submissionMode": "SidecarMode"}), "spec.submissionMode");
+        let sidecar = json!({"submissionMode": "SidecarMode", "submitterConfig": {"backoffLimit": 1}});
+        refuses(&sidecar, "spec.submitterConfig");
         refuses(&json!({"submissionMode": "InteractiveMode", "backoffLimit": 2}), "spec.backoffLimit");
         refuses(
             &json!({"submitterPodTemplate": {"spec": {"containers": []}}}),

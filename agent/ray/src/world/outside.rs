@@ -15,7 +15,10 @@ impl World {
         let now = object::stamp(self.now);
         for ((kind, _), object) in &mut self.objects {
             match kind.as_str() {
-                "Pod" => run_pod(object),
+                "Pod" => {
+                    run_pod(object);
+                    run_sidecar(object, &mut self.ray, &now);
+                }
                 "Job" if at(object, &["status"]).is_null() => {
                     let id = submission_id(object);
                     object["status"] = json!({"active": 1});
@@ -65,6 +68,24 @@ fn shorten(container: &mut Value) {
     }
 }
 
+/// A submitter inside a head pod: submits when the pod runs, and ends with its Ray job.
+fn run_sidecar(pod: &mut Value, ray: &mut BTreeMap<String, String>, now: &str) {
+    let containers = object::list(pod, &["spec", "containers"]);
+    let Some(own) = containers.iter().find(|one| one["name"] == "ray-job-submitter") else { return };
+    let id = submission_id_of(own);
+    if text(pod, &["status", "phase"]) != "Running" {
+        return;
+    }
+    let state = ray.entry(id).or_insert_with(|| "PENDING".to_owned());
+    if matches!(state.as_str(), "SUCCEEDED" | "FAILED" | "STOPPED")
+        && pod["status"]["containerStatuses"].is_null()
+    {
+        let ended = json!({"exitCode": 0, "reason": "Completed", "finishedAt": now});
+        pod["status"]["containerStatuses"] =
+            json!([{"name": "ray-job-submitter", "state": {"terminated": ended}}]);
+    }
+}
+
 /// The submitter ends with its Ray job, or when Ray has not known it for ten seconds.
 fn follow_job(job: &mut Value, ray: &BTreeMap<String, String>, now: &str) {
     let misses = match ray.get(&submission_id(job)).map(String::as_str) {
@@ -80,7 +101,10 @@ fn follow_job(job: &mut Value, ray: &BTreeMap<String, String>, now: &str) {
 }
 
 fn submission_id(job: &Value) -> String {
-    let container = &object::list(job, &["spec", "template", "spec", "containers"])[0];
+    submission_id_of(&object::list(job, &["spec", "template", "spec", "containers"])[0])
+}
+
+fn submission_id_of(container: &Value) -> String {
     let env = object::list(container, &["env"]).iter().find(|one| one["name"] == "RAY_JOB_SUBMISSION_ID");
     env.unwrap()["value"].as_str().unwrap().to_owned()
 }

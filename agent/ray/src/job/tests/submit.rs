@@ -187,6 +187,57 @@ fn rj_sub_words_that_every_shell_reads_alike_are_posted() {
     }
 }
 
+#[test]
+fn rj_sub_sidecar_submits_from_within_the_head() {
+    let mut world = world(&json!({"submissionMode": "SidecarMode", "jobId": "id"}));
+    world.settle();
+    let cluster = world.of_kind("RayCluster")[0];
+    assert_eq!(object::annotation(cluster, "ray.io/disable-provisioned-head-restart"), "true");
+    assert_eq!(object::label(cluster, "ray.io/job-submission-mode"), "SidecarMode");
+    let template = &cluster["spec"]["headGroupSpec"]["template"]["spec"];
+    let own = &template["containers"][1];
+    assert_eq!(
+        (&own["name"], &own["image"], &template["restartPolicy"]),
+        (&json!("ray-job-submitter"), &json!("rayproject/ray:2.60.0"), &json!("Never"))
+    );
+    assert!(own["args"][0].as_str().unwrap().starts_with("host=127.0.0.1; port=8265; id=id\n"));
+    assert!(!own["args"][0].as_str().unwrap().contains("wait_for_nodes 2"));
+    world.run_until(12, |world| deployment(world) == "Complete");
+    assert!(world.get("Job", "j").is_null());
+}
+
+#[test]
+fn rj_sub_sidecar_ends_with_its_head() {
+    let mut world = running(&json!({"submissionMode": "SidecarMode"}));
+    let head = object::name(world.pods("headgroup")[0]).to_owned();
+    world.delete("Pod", &head);
+    world.settle();
+    assert_eq!((deployment(&world), status(&world, "reason")), ("Failed".to_owned(), "AppFailed".to_owned()));
+    assert_eq!(status(&world, "message"), "Ray head pod not found.");
+    world.tick();
+    world.settle();
+    assert!(world.pods("headgroup").is_empty(), "the cluster makes no second head");
+}
+
+#[test]
+fn rj_sub_failing_sidecar_is_told_from_a_failing_driver() {
+    for (word, reason) in [("FAILED", "AppFailed"), ("", "SubmissionFailed")] {
+        let mut world = running(&json!({"submissionMode": "SidecarMode"}));
+        if word.is_empty() {
+            world.ray.clear();
+            world.get_mut("RayJob", "j")["status"]["jobStatus"] = json!("");
+        } else {
+            world.ray.values_mut().for_each(|state| word.clone_into(state));
+        }
+        let head = object::name(world.pods("headgroup")[0]).to_owned();
+        let ended = json!({"exitCode": 1, "reason": "Error", "finishedAt": object::stamp(world.now)});
+        world.get_mut("Pod", &head)["status"]["containerStatuses"] =
+            json!([{"name": "ray-job-submitter", "state": {"terminated": ended}}]);
+        world.settle();
+        assert_eq!((deployment(&world), status(&world, "reason")), ("Failed".to_owned(), reason.to_owned()));
+    }
+}
+
 /// The scripts are read by the shell that will run them.
 #[test]
 fn scripts_are_legal_shell() {
