@@ -14,6 +14,10 @@ use tokio::sync::Mutex;
 use super::{FactSender, Kind};
 use crate::facts::{Emitter, Observed};
 
+/// An inventory of more pods is no record that the control plane takes; it then learns of lost pods from their own
+/// facts only.
+const MOST_PODS: usize = 5_000;
+
 /// Kinds that an inventory speaks of.
 const INVENTORIED: [Kind; 3] = [Kind::Pod, Kind::Node, Kind::RayJob];
 
@@ -58,7 +62,7 @@ impl Teller {
         self.send(lost, now).await;
         told.listed.insert(kind);
         if INVENTORIED.contains(&kind) && INVENTORIED.iter().all(|kind| told.listed.contains(kind)) {
-            self.send(Some(told.inventory(&self.kubernetes_version)), now).await;
+            self.send(told.inventory(&self.kubernetes_version), now).await;
         }
     }
 
@@ -71,15 +75,22 @@ impl Teller {
 }
 
 impl Told {
-    fn inventory(&self, kubernetes_version: &str) -> Fact {
-        let uids = |kind| self.emitters.get(&kind).into_iter().flat_map(Emitter::uids).cloned().collect();
-        Fact::Inventory(InventoryFact {
-            pod_uids: uids(Kind::Pod),
+    fn inventory(&self, kubernetes_version: &str) -> Option<Fact> {
+        let uids = |kind| -> Vec<String> {
+            self.emitters.get(&kind).into_iter().flat_map(Emitter::uids).cloned().collect()
+        };
+        let pod_uids = uids(Kind::Pod);
+        if pod_uids.len() > MOST_PODS {
+            tracing::warn!(pods = pod_uids.len(), "the cluster has more pods than an inventory can name");
+            return None;
+        }
+        Some(Fact::Inventory(InventoryFact {
+            pod_uids,
             node_uids: uids(Kind::Node),
             attempts: self.attempts(),
             agent_version: env!("CARGO_PKG_VERSION").to_owned(),
             kubernetes_version: kubernetes_version.to_owned(),
-        })
+        }))
     }
 
     fn attempts(&self) -> BTreeMap<String, String> {
