@@ -30,6 +30,8 @@ use crate::{
 
 /// How often the caches are looked through for logs that nobody follows yet.
 const LOOK: Duration = Duration::from_millis(500);
+/// Name of the container that submits, where the user did not choose another.
+const SUBMITTER: &str = "ray-job-submitter";
 /// Label of a batch Job's pods.
 const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 
@@ -156,12 +158,14 @@ enum SourceKind {
     RayJob,
 }
 
+/// A pod of the submitter's batch Job, or a head pod with the submitter beside Ray (SidecarMode).
 fn submitter(pod: &Value) -> Option<Source> {
-    if object::label(pod, JOB_NAME).is_empty() {
-        return None;
-    }
-    let container = pod["spec"]["containers"][0]["name"].as_str()?;
-    source(SourceKind::Pod, pod, container)
+    let containers = pod["spec"]["containers"].as_array()?;
+    let name = |container: &Value| container["name"].as_str().map(str::to_owned);
+    let named = containers.iter().filter_map(name).find(|name| name == SUBMITTER);
+    let of_batch_job = !object::label(pod, JOB_NAME).is_empty();
+    let container = if of_batch_job { named.or_else(|| containers.first().and_then(name)) } else { named };
+    source(SourceKind::Pod, pod, &container?)
 }
 
 fn http_job(job: &Value) -> Option<Source> {
@@ -195,15 +199,19 @@ mod tests {
     }
 
     #[test]
-    fn a_submitter_is_a_pod_of_a_batch_job_of_ours() {
+    fn a_submitter_is_a_pod_of_a_batch_job_or_a_container_of_the_head() {
         let mut pod = json!({
             "metadata": {"name": "train-x", "namespace": "ml", "uid": "u", "labels": labels()},
             "spec": {"containers": [{"name": "ray-job-submitter"}]},
         });
         let found = submitter(&pod).unwrap();
         assert_eq!((found.container.as_str(), found.attempt.number), ("ray-job-submitter", 2));
+        pod["spec"]["containers"] = json!([{"name": "mine"}]);
+        assert_eq!(submitter(&pod).unwrap().container, "mine");
         pod["metadata"]["labels"][JOB_NAME] = json!("");
         assert_eq!(submitter(&pod), None);
+        pod["spec"]["containers"] = json!([{"name": "ray-head"}, {"name": "ray-job-submitter"}]);
+        assert_eq!(submitter(&pod).unwrap().container, "ray-job-submitter");
     }
 
     #[test]

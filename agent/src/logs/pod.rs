@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures::{AsyncRead, AsyncReadExt};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, api::LogParams};
+use serde_json::Value;
 
 use tokio::task::block_in_place;
 
@@ -43,7 +44,17 @@ pub(super) async fn follow(shared: &Shared, source: &Source) {
 fn has_ended(shared: &Shared, source: &Source) -> bool {
     let pod = shared.cache.get(Kind::Pod, &source.namespace, &source.name);
     let pod = pod.filter(|pod| crate::watch::object::uid(pod) == source.uid);
-    pod.is_none_or(|pod| matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed")))
+    pod.is_none_or(|pod| {
+        let ended = matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+        ended || has_terminated(&pod, &source.container)
+    })
+}
+
+/// Whether this container of the pod ended. A submitter is not started again in the same pod.
+fn has_terminated(pod: &Value, container: &str) -> bool {
+    let statuses = pod["status"]["containerStatuses"].as_array();
+    let mut ours = statuses.into_iter().flatten().filter(|status| status["name"] == container);
+    ours.any(|status| status["state"]["terminated"].is_object())
 }
 
 /// Reads the log from its start to its end, leaving out what was taken before.
@@ -93,6 +104,15 @@ async fn gather(log: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn the_submitter_may_end_before_the_head() {
+        let pod = serde_json::json!({"status": {"phase": "Running", "containerStatuses": [
+            {"name": "ray-head", "state": {"running": {}}},
+            {"name": "ray-job-submitter", "state": {"terminated": {"exitCode": 0}}}]}});
+        assert!(has_terminated(&pod, "ray-job-submitter"));
+        assert!(!has_terminated(&pod, "ray-head"));
+    }
 
     #[tokio::test]
     async fn bytes_are_gathered_until_the_stream_ends() {
