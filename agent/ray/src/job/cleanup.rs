@@ -26,15 +26,23 @@ pub(super) fn due(pass: &Pass<'_>, status: &RayJobStatus) -> Due {
         return Due::default();
     }
     let mut due = by_spec(pass, status);
-    due.steps.extend(stop_submitter(pass));
+    due.steps.extend(stop_submitter(pass, status));
     due
 }
 
-/// A submitter that outlives its RayCluster would wait for it; its Job ends, its object stays.
-fn stop_submitter(pass: &Pass<'_>) -> Option<Step> {
+/// A submitter must not start a job that has ended already, nor wait for a RayCluster that is gone. One that never
+/// submitted is deleted; otherwise its Job ends, and its object stays for its log.
+fn stop_submitter(pass: &Pass<'_>, status: &RayJobStatus) -> Option<Step> {
     let job = pass.view.submitter.as_deref().filter(|job| !object::is_deleting(job))?;
+    if submitter::finished_at(job).is_some() {
+        return None;
+    }
+    let too_late = matches!(status.reason.as_str(), "DeadlineExceeded" | "PreRunningDeadlineExceeded");
+    if too_late && status.job_status.is_empty() {
+        return Some(submitter::delete_step(pass, job));
+    }
     let stopped = !object::at(job, &["spec", "activeDeadlineSeconds"]).is_null();
-    if pass.view.cluster.is_some() || stopped || submitter::finished_at(job).is_some() {
+    if pass.view.cluster.is_some() || stopped {
         return None;
     }
     let mut target = object::reference(job);

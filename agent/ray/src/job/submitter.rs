@@ -33,18 +33,21 @@ pub(super) fn create(pass: &Pass<'_>, plan: &mut Plan, status: &RayJobStatus) {
 }
 
 pub(super) fn delete(pass: &Pass<'_>, plan: &mut Plan, job: &Value) {
+    pass.push(plan, delete_step(pass, job));
+}
+
+pub(super) fn delete_step(pass: &Pass<'_>, job: &Value) -> Step {
     let mut target = object::reference(job);
     "batch/v1".clone_into(&mut target.api_version);
     "Job".clone_into(&mut target.kind);
     let place = pass.place();
-    let step = Step::new("delete/Job", Action::Delete { target })
+    Step::new("delete/Job", Action::Delete { target })
         .done(Event::normal("DeletedRayJobSubmitter", "Delete", format!("Deleted submitter K8s Job {place}")))
         .failed(Event::warning(
             "FailedToDeleteRayJobSubmitter",
             "Delete",
             format!("Failed to delete submitter K8s Job {place}"),
-        ));
-    pass.push(plan, step);
+        ))
 }
 
 /// When the Job finished, well or badly.

@@ -148,6 +148,20 @@ fn rj_t1_active_deadline_ends_a_starting_job_for_good() {
 }
 
 #[test]
+fn rj_t1_submitter_of_a_job_that_is_over_never_submits() {
+    let mut world = world(&json!({"activeDeadlineSeconds": 5}));
+    world.settle();
+    world.tick();
+    world.settle();
+    assert!(!world.get("Job", "j").is_null(), "it waits beside the starting cluster");
+    world.ray.clear();
+    world.skip(Duration::from_secs(5));
+    world.settle();
+    assert_eq!(status(&world, "reason"), "DeadlineExceeded");
+    assert!(world.get("Job", "j").is_null());
+}
+
+#[test]
 fn rj_t2_pre_running_deadline_is_retried() {
     let mut world = world(&json!({"preRunningDeadlineSeconds": 5, "backoffLimit": 1}));
     world.refused = Some(("headgroup", "exceeded quota"));
