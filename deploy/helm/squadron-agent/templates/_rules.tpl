@@ -36,7 +36,7 @@ what he does not hold.
 # Submitters of RayJobs.
 - apiGroups: [batch]
   resources: [jobs]
-  verbs: [create, delete]
+  verbs: [create, delete, patch]
 # The account of Ray's autoscaler, where a RayCluster asks for one.
 - apiGroups: [""]
   resources: [serviceaccounts]
