@@ -10,7 +10,7 @@ mod topology;
 
 use sqlx::{PgConnection, Row};
 use squadron_core::{
-    id::{ClusterId, IncidentId},
+    id::{ClusterId, IncidentId, JobId},
     incident::{Change, Evidence, Hit, Known, Opened},
     time::Timestamp,
 };
@@ -38,7 +38,8 @@ impl Store {
     pub async fn known_incidents(&self, cluster: ClusterId, now: Timestamp) -> Result<Vec<Known>> {
         let rows = sqlx::query(
             "select i.fingerprint, i.node, i.verdict, i.last_seen_at, i.resolved_at,
-                    array(select e.raw from incident_evidence e where e.incident_id = i.id) as raws
+                    array(select e.raw from incident_evidence e where e.incident_id = i.id) as raws,
+                    array(select j.job_id from incident_job j where j.incident_id = i.id) as jobs
              from incident i where i.cluster_id = $1 and (i.state = 'open' or i.resolved_at > $2)
              order by i.first_seen_at, i.id",
         )
@@ -55,6 +56,7 @@ impl Store {
                     last_seen_at: stamp(row.try_get("last_seen_at")?),
                     resolved_at: stamp_opt(row.try_get("resolved_at")?),
                     raws: row.try_get::<Vec<String>, _>("raws")?.into_iter().collect(),
+                    jobs: row.try_get::<Vec<Uuid>, _>("jobs")?.into_iter().map(JobId).collect(),
                 })
             })
             .collect()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     attempt::{is_image_trouble, is_oom_killed},
     fact::{ContainerFact, Fact, KernelSignal},
-    incident::{Change, EVIDENCE_KEPT, Known, Opened, Seen, Topology, image, memory, ray_cluster, xid},
+    incident::{Change, EVIDENCE_KEPT, Hit, Known, Opened, Seen, Topology, image, memory, ray_cluster, xid},
     time::Timestamp,
 };
 
@@ -90,17 +90,19 @@ fn settle(finding: Finding, board: &mut BTreeMap<String, Known>) -> Option<Chang
     Some(Change::Open(Box::new(finding.opened)))
 }
 
+/// One more fact of a known cause. A fact that hits another job is evidence even if its text is known.
 fn append(opened: Opened, incident: &mut Known) -> Option<Change> {
     let at = opened.evidence.at;
     let fingerprint = incident.fingerprint.clone();
-    if incident.raws.contains(&opened.evidence.raw) || incident.raws.len() >= EVIDENCE_KEPT {
-        let later = at > incident.last_seen_at;
-        incident.last_seen_at = incident.last_seen_at.max(at);
+    let later = at > incident.last_seen_at;
+    incident.last_seen_at = incident.last_seen_at.max(at);
+    let hits: Vec<Hit> = opened.hits.into_iter().filter(|hit| incident.jobs.insert(hit.job)).collect();
+    let is_full = incident.raws.len() >= EVIDENCE_KEPT;
+    if hits.is_empty() && (is_full || incident.raws.contains(&opened.evidence.raw)) {
         return later.then_some(Change::Touch { fingerprint, at });
     }
-    incident.last_seen_at = incident.last_seen_at.max(at);
     incident.raws.insert(opened.evidence.raw.clone());
-    Some(Change::Append { fingerprint, evidence: opened.evidence, hits: opened.hits })
+    Some(Change::Append { fingerprint, evidence: opened.evidence, hits })
 }
 
 fn as_known(opened: &Opened) -> Known {
@@ -111,6 +113,7 @@ fn as_known(opened: &Opened) -> Known {
         last_seen_at: opened.evidence.at,
         resolved_at: None,
         raws: [opened.evidence.raw.clone()].into(),
+        jobs: opened.hits.iter().map(|hit| hit.job).collect(),
     }
 }
 

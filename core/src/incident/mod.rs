@@ -47,6 +47,8 @@ pub struct Known {
     pub resolved_at: Option<Timestamp>,
     /// Raw texts of its evidence.
     pub raws: BTreeSet<String>,
+    /// Jobs that it is known to have hit.
+    pub jobs: BTreeSet<JobId>,
 }
 
 /// What runs where in the cluster, as far as it bears on the facts.

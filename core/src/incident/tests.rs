@@ -103,6 +103,7 @@ fn known(changes: &[Change], resolved_at: Option<Timestamp>) -> Vec<Known> {
             last_seen_at: opened.evidence.at,
             resolved_at,
             raws: [opened.evidence.raw.clone()].into(),
+            jobs: opened.hits.iter().map(|hit| hit.job).collect(),
         })
         .collect()
 }
@@ -168,6 +169,21 @@ fn a_lost_gpu_names_the_cause_and_how_sure_the_hit_jobs_are() {
         assert_eq!(found.hits.iter().map(|hit| hit.job).collect::<Vec<_>>(), jobs);
         assert!(found.hits[0].because.starts_with(how), "{}", found.hits[0].because);
     }
+}
+
+#[test]
+fn a_job_hit_by_a_repeated_line_is_added_with_the_line_as_its_evidence() {
+    let first = correlate(&[], &[xid(1, 79, &["u2"])], &topology(), at(10));
+    let mut repeated = xid(1, 79, &["u1"]);
+    (repeated.seq, repeated.at) = (7, at(7));
+    let changes = correlate(&known(&first, None), &[repeated.clone()], &topology(), at(20));
+    let [Change::Append { evidence, hits, .. }] = changes.as_slice() else { panic!("{changes:?}") };
+    assert_eq!(evidence.seq, 7);
+    assert_eq!(hits.iter().map(|hit| hit.job).collect::<Vec<_>>(), [attempt(1).job]);
+    let mut full = known(&first, None);
+    full[0].raws.extend((0..EVIDENCE_KEPT).map(|line| line.to_string()));
+    let past_the_limit = correlate(&full, &[xid(8, 79, &["u1"])], &topology(), at(20));
+    assert!(matches!(past_the_limit.as_slice(), [Change::Append { .. }]), "{past_the_limit:?}");
 }
 
 #[test]

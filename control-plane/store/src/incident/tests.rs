@@ -60,7 +60,8 @@ async fn an_incident_opens_grows_and_is_resolved() {
         ("east", 2, later, 3)
     );
     assert_eq!((row.jobs[0].name.as_str(), row.jobs[0].because.as_str()), ("train", "its pod"));
-    assert_eq!(store.known_incidents(east, NOW).await.unwrap()[0].raws.len(), 2);
+    let known = &store.known_incidents(east, NOW).await.unwrap()[0];
+    assert_eq!((known.raws.len(), known.jobs.iter().collect::<Vec<_>>()), (2, vec![&job.id]));
     let resolve = Change::Resolve { fingerprint: "oom/x".into(), why: "it is quiet".into() };
     apply(&mut db, east, &resolve, Uuid::now_v7(), later).await.unwrap().unwrap();
     assert_eq!(apply(&mut db, east, &resolve, Uuid::now_v7(), later).await.unwrap(), None);
