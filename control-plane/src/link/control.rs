@@ -13,18 +13,15 @@ use squadron_proto::{
     },
 };
 use squadron_store::{attempt::DesiredRow, cluster::agent::Beat};
-use tokio::{
-    sync::mpsc,
-    time::{Instant, sleep_until},
-};
-use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
+use tokio::time::{Instant, sleep_until};
+use tokio_stream::StreamExt as _;
 use tonic::Streaming;
 
 use super::{
     Down, LinkService,
     guest::Guest,
     hello, refuse,
-    stream::{End, HELLO_DEADLINE, OUTBOX, Outbox, Session, out_of_order},
+    stream::{End, HELLO_DEADLINE, Outbox, Session, out_of_order, serve},
 };
 use crate::clock;
 
@@ -33,16 +30,8 @@ const TRY_AGAIN: Duration = Duration::from_millis(500);
 
 /// Starts the stream's task; the answer is what it sends.
 pub fn open(service: LinkService, guest: Guest, up: Streaming<ControlUp>) -> Down<ControlDown> {
-    let (sender, receiver) = mpsc::channel(OUTBOX);
-    tokio::spawn(async move {
-        let out = Outbox(sender);
-        if let Err(End::Refused(refused)) = run(service, guest, up, &out).await {
-            tracing::info!(code = refused.code, message = refused.message, "closing a control stream");
-            // The peer may be gone; then nobody needs the last word.
-            let _told = out.send(down(DownMessage::Refused(refused))).await;
-        }
-    });
-    Box::pin(ReceiverStream::new(receiver))
+    let last = |refused| down(DownMessage::Refused(refused));
+    serve("control", last, |out| async move { run(service, guest, up, &out).await })
 }
 
 fn down(message: DownMessage) -> ControlDown {

@@ -14,15 +14,14 @@ use squadron_store::{
     StoreError,
     ingest::{self, Class, Payload, Taken},
 };
-use tokio::sync::mpsc;
-use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
+use tokio_stream::StreamExt as _;
 use tonic::Streaming;
 
 use super::{
     Down, LinkService,
     guest::Guest,
     hello, records, refuse,
-    stream::{End, HELLO_DEADLINE, OUTBOX, Outbox, Session, out_of_order},
+    stream::{End, HELLO_DEADLINE, Outbox, Session, out_of_order, serve},
 };
 use crate::{clock, wake::Topic};
 
@@ -35,16 +34,8 @@ const REASON_LIMIT: usize = 400;
 
 /// Starts the stream's task; the answer is what it sends.
 pub fn open(service: LinkService, guest: Guest, up: Streaming<IngestUp>) -> Down<IngestDown> {
-    let (sender, receiver) = mpsc::channel(OUTBOX);
-    tokio::spawn(async move {
-        let out = Outbox(sender);
-        if let Err(End::Refused(refused)) = run(service, guest, up, &out).await {
-            tracing::info!(code = refused.code, message = refused.message, "closing an ingest stream");
-            // The peer may be gone; then nobody needs the last word.
-            let _told = out.send(down(DownMessage::Refused(refused))).await;
-        }
-    });
-    Box::pin(ReceiverStream::new(receiver))
+    let last = |refused| down(DownMessage::Refused(refused));
+    serve("ingest", last, |out| async move { run(service, guest, up, &out).await })
 }
 
 fn down(message: DownMessage) -> IngestDown {

@@ -5,10 +5,11 @@ use std::time::Duration;
 use squadron_core::id::Epoch;
 use squadron_proto::link::{Hello, Refused, refused::Code};
 use tokio::{sync::mpsc, time::Instant};
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
 use super::{
-    LinkService,
+    Down, LinkService,
     guest::{self, Guest},
     hello, refuse,
     registry::Follow,
@@ -21,7 +22,7 @@ pub const HELLO_DEADLINE: Duration = Duration::from_secs(5);
 /// A peer that reads nothing for this long is gone.
 const WRITE_STALL: Duration = Duration::from_secs(10);
 /// Messages that wait for a peer to read them.
-pub const OUTBOX: usize = 16;
+const OUTBOX: usize = 16;
 /// Leeway after the token's end.
 const LEEWAY_MS: i64 = 30_000;
 /// Agents come back spread over this time when we stop.
@@ -36,7 +37,28 @@ pub enum End {
 }
 
 /// The way down to one agent.
-pub struct Outbox<T>(pub mpsc::Sender<Result<T, Status>>);
+pub struct Outbox<T>(mpsc::Sender<Result<T, Status>>);
+
+/// Starts a stream's task; the answer is what it sends. If we end the stream, `last` makes its last message.
+pub fn serve<T: Send + 'static, F>(
+    name: &'static str,
+    last: fn(Refused) -> T,
+    run: impl FnOnce(Outbox<T>) -> F,
+) -> Down<T>
+where
+    F: Future<Output = Result<(), End>> + Send + 'static,
+{
+    let (sender, receiver) = mpsc::channel(OUTBOX);
+    let running = run(Outbox(sender.clone()));
+    tokio::spawn(async move {
+        if let Err(End::Refused(refused)) = running.await {
+            tracing::info!(stream = name, code = refused.code, message = refused.message, "closing a stream");
+            // The peer may be gone; then nobody needs the last word.
+            let _told = Outbox(sender).send(last(refused)).await;
+        }
+    });
+    Box::pin(ReceiverStream::new(receiver))
+}
 
 impl<T> Outbox<T> {
     pub async fn send(&self, message: T) -> Result<(), End> {
