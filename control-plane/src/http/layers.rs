@@ -1,4 +1,4 @@
-//! What stands around every handler, from the outside in: request id, security headers, one error shape, panic guard,
+//! What stands around every handler, from the outside in: host, request id, security headers, one error shape, panic guard,
 //! body limit.
 
 use std::{any::Any, time::Duration};
@@ -36,6 +36,16 @@ pub fn around<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> 
         .layer(middleware::from_fn(one_shape))
         .layer(middleware::from_fn(security_headers))
         .layer(middleware::from_fn(request_id::assign))
+        .layer(middleware::map_request(name_host))
+}
+
+/// HTTP/2 names the host in the request's target, HTTP/1.1 in a header. Handlers find it in the header either way.
+async fn name_host(mut request: Request) -> Request {
+    let target = request.uri().authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok());
+    if let Some(host) = target {
+        request.headers_mut().insert(header::HOST, host);
+    }
+    request
 }
 
 /// A known path with a method that it does not have.

@@ -25,7 +25,7 @@ pub const DEADLINE: Duration = Duration::from_secs(20);
 
 pub struct Plane {
     pub running: Running,
-    client: reqwest::Client,
+    pub client: reqwest::Client,
     token: String,
     ca: String,
     data: tempfile::TempDir,

@@ -58,6 +58,20 @@ async fn a43_a_page_of_another_origin_cannot_write() {
 }
 
 #[tokio::test]
+async fn every_name_of_the_listener_is_its_own_origin_and_no_other_name_is() {
+    let plane = Plane::start().await;
+    let by_name = format!("https://localhost:{}", plane.running.people.port());
+    let sign_in = |origin: String| {
+        let request = plane.client.post(format!("{by_name}/api/v1/session")).header("x-squadron-csrf", "1");
+        request.header("origin", origin).json(&json!({ "token": plane.token() }))
+    };
+    let response = sign_in(by_name.clone()).send().await.unwrap();
+    assert_eq!((response.status(), response.version()), (StatusCode::OK, reqwest::Version::HTTP_2));
+    assert_eq!(status(sign_in("https://localhost:1".to_owned())).await, StatusCode::FORBIDDEN);
+    plane.stop().await;
+}
+
+#[tokio::test]
 async fn a_cookie_that_comes_twice_opens_nothing() {
     let plane = Plane::start().await;
     let cookie = cookie(&plane).await;
