@@ -82,10 +82,12 @@ fn printed_at(log: &str) -> Result<f64> {
     number.parse().with_context(|| format!("reading the time {number:?} that the driver printed"))
 }
 
-/// Nothing of a run may be left when the next begins.
+/// Nothing of a run may use the node when the next begins; a submitter that has ended may lie there.
 fn wait_empty(cluster: &str) -> Result<()> {
-    wait::until("the pods of the run to be gone", PATIENCE, || {
-        let pods = command::output(testbed::tool("kubectl", cluster)?.args(["get", "pods", "-o", "name"]))?;
+    let live = "--field-selector=status.phase!=Succeeded,status.phase!=Failed";
+    wait::until("the pods of the run to end", PATIENCE, || {
+        let pods =
+            command::output(testbed::tool("kubectl", cluster)?.args(["get", "pods", live, "-o", "name"]))?;
         Ok(found_if(pods.trim().is_empty(), pods))
     })
 }
