@@ -197,7 +197,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The driver's bytes as they are. Headers say which attempt and from which offset. */
+        /**
+         * The driver's bytes as they are. Headers say which attempt and from which offset. The answer ends at the end of the
+         *     log and where bytes are missing: ask again from the offset that was reached until an answer is empty.
+         */
         get: operations["jobs_logs"];
         put?: never;
         post?: never;
@@ -1296,6 +1299,11 @@ export interface operations {
                 offset: number | null;
                 /** @description Keep the answer open until the attempt has ended and all of its log was sent. */
                 follow: boolean | null;
+                /**
+                 * @description Put a line in the place of bytes that are missing and go on, for people who read or keep the text; bytes of the
+                 *     answer then say nothing about offsets. Without it the answer ends where bytes are missing.
+                 */
+                marks: boolean | null;
             };
             cookie?: never;
         };
