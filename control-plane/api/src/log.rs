@@ -12,6 +12,7 @@ pub const GAP_HEADER: &str = "squadron-log-gap";
 
 /// Query of `GET /api/v1/jobs/{job}/logs`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams, ToSchema)]
+#[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogQuery {
     /// The newest attempt by default.
