@@ -7,7 +7,7 @@ use std::{
 
 use squadron_api::error::FieldProblem;
 use squadron_core::job::marks;
-use squadron_ray::manifest::{LONGEST_MANIFEST, ParsedRayJob, parse};
+use squadron_ray::manifest::{LONGEST_MANIFEST, ParsedRayJob, SHORTEN, parse, too_long};
 
 use crate::{failure::Failure, render::count};
 
@@ -43,20 +43,33 @@ impl Manifest {
     }
 }
 
+/// Bytes that are counted of a text that is too long; it may have no end.
+const MOST_COUNTED: u64 = 1 << 30;
+
 fn read_text(path: &str, shown: &str) -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    let limit = LONGEST_MANIFEST as u64 + 1;
     let read = match path {
-        "-" => io::stdin().lock().take(limit).read_to_end(&mut bytes),
-        path => File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)),
+        "-" => read_bounded(io::stdin().lock()),
+        path => File::open(path).and_then(read_bounded),
     };
-    read.map_err(|error| {
+    let (bytes, size) = read.map_err(|error| {
         Failure::usage(format!("cannot read {shown}"))
             .because(error)
             .next("give a file with one RayJob, or - for stdin")
     })?;
+    if let Some(problem) = too_long(size) {
+        return Err(Failure::usage(format!("{shown} {problem}; nothing was sent")).next(SHORTEN));
+    }
     String::from_utf8(bytes)
         .map_err(|error| Failure::usage(format!("{shown} is no UTF-8 text")).because(error))
+}
+
+/// What fits into a manifest, and how many bytes there are in all.
+fn read_bounded(mut input: impl Read) -> io::Result<(Vec<u8>, u64)> {
+    let mut bytes = Vec::new();
+    input.by_ref().take(LONGEST_MANIFEST as u64).read_to_end(&mut bytes)?;
+    let more = io::copy(&mut input.take(MOST_COUNTED), &mut io::sink())?;
+    let size = bytes.len() as u64 + more;
+    Ok((bytes, size))
 }
 
 #[cfg(test)]
@@ -78,6 +91,20 @@ mod tests {
         let failure = Manifest::read(&path).unwrap_err();
         assert_eq!(failure.exit, crate::exit::Exit::Usage);
         assert!(failure.lines().contains("nothing was sent"), "{}", failure.lines());
+    }
+
+    #[test]
+    fn manifest_that_the_server_would_not_take_is_refused_with_size_and_limit() {
+        let comment = format!("{}\n", "#".repeat(1023));
+        let (_folder, path) = file(&comment.repeat(300));
+        let failure = Manifest::read(&path).unwrap_err();
+        assert_eq!(failure.exit, crate::exit::Exit::Usage);
+        let said = failure.lines();
+        assert!(said.contains("job.yaml is 300 KiB long, and a manifest may have 256 KiB at most"), "{said}");
+        assert!(said.contains("nothing was sent"), "{said}");
+        let (_folder, path) = file(&comment.repeat(256));
+        let within = Manifest::read(&path).unwrap_err().lines();
+        assert!(within.contains("is no valid RayJob") && !within.contains("KiB"), "{within}");
     }
 
     #[test]

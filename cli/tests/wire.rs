@@ -92,6 +92,7 @@ fn follower_resumes_at_the_byte_where_the_wire_broke() {
         Reply::json(200, &job_json("running", false)),
         Reply::cut(&[("squadron-log-attempt", "1"), ("squadron-log-offset", "0")], b"first \xff half, ", 100),
         Reply::full(&[("squadron-log-attempt", "1"), ("squadron-log-offset", "14")], b"second half\n"),
+        Reply::full(&[("squadron-log-attempt", "1"), ("squadron-log-offset", "26")], b""),
         Reply::json(200, &job_json("succeeded", true)),
     ]);
     let output = run(&server, &["logs", "-f", "train"]);
@@ -107,10 +108,37 @@ fn bytes_that_are_gone_are_counted_aloud() {
     let server = Flaky::start(vec![
         Reply::json(200, &job_json("succeeded", true)),
         Reply::full(&[("squadron-log-attempt", "1"), ("squadron-log-offset", "5")], b"rest\n"),
+        Reply::full(&[("squadron-log-attempt", "1"), ("squadron-log-offset", "10")], b""),
     ]);
     let output = run(&server, &["logs", "train"]);
     assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("rest\n", Some(0)));
     assert_eq!(text(&output.stderr), "5 bytes at offset 0 are missing\n");
+}
+
+#[test]
+fn answer_that_ends_at_a_hole_is_read_on_behind_it() {
+    let gap = "9 bytes of the log are missing here: they never reached the control plane";
+    let at = |offset| [("squadron-log-attempt", "1"), ("squadron-log-offset", offset)];
+    let behind = [at("15").as_slice(), &[("squadron-log-gap", gap)]].concat();
+    for follow in [false, true] {
+        let mut script = vec![
+            Reply::json(200, &job_json("succeeded", true)),
+            Reply::full(&at("0"), b"first\n"),
+            Reply::full(&behind, b"last\n"),
+            Reply::full(&at("20"), b""),
+        ];
+        script.extend(follow.then(|| Reply::json(200, &job_json("succeeded", true))));
+        let server = Flaky::start(script);
+        let words = if follow { vec!["logs", "-f", "train"] } else { vec!["logs", "train"] };
+        let output = run(&server, &words);
+        assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("first\nlast\n", Some(0)));
+        assert_eq!(text(&output.stderr), format!("{gap}\n"));
+        let offsets = [(2, "offset=6"), (3, "offset=20")];
+        for (request, offset) in offsets {
+            let line = &server.requests()[request].line;
+            assert!(line.contains(offset) && !line.contains("follow"), "{line}");
+        }
+    }
 }
 
 #[test]

@@ -1,17 +1,32 @@
 //! Fencing: which agent may act for a cluster when several say they are it.
 //!
 //! Owns the order of agent lives. Invariant: at most one (epoch, pod) is in charge, and its epoch never falls. Fails
-//! safe: an agent that cannot be told from a copy is refused and an alarm with a next step is set. Repaired by an
-//! administrator, who removes the copy and accepts the cluster again.
+//! safe: an agent that cannot be told from a copy is refused and an alarm with a next step is set. A copy that takes its
+//! epochs from a Lease of its own cannot outgrow the agent in charge: it hears of a higher epoch only once that agent is
+//! silent. Repaired by an administrator, who removes the copy and accepts the cluster again.
 
-use crate::id::Epoch;
+use crate::{id::Epoch, time::Timestamp};
 
 /// Who is in charge, as stored.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct InCharge {
+    /// Name of the cluster.
+    pub cluster: String,
     /// 0 before the first agent.
     pub epoch: Epoch,
     pub pod_uid: String,
+    /// When the cluster's agent was last heard.
+    pub last_heard_at: Option<Timestamp>,
+}
+
+/// A hello that wants to act for the cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Claim<'a> {
+    pub epoch: Epoch,
+    pub pod_uid: &'a str,
+    pub now: Timestamp,
+    /// Silence after which the agent in charge counts as gone, in milliseconds.
+    pub silent_after_ms: i64,
 }
 
 /// What becomes of a hello.
@@ -24,28 +39,35 @@ pub enum Verdict {
     /// An older life of the same pod: it ends, nobody is alarmed.
     Superseded,
     /// Another pod with an equal or lower epoch.
-    Duplicate { alarm: String },
+    Duplicate {
+        alarm: String,
+        /// Whether it may come again above the epoch in charge, because nothing is heard of the agent in charge: then
+        /// the Lease was lost with the pod, and this is the only agent left.
+        may_follow: bool,
+    },
 }
 
-/// Judges a hello of `pod_uid` in `epoch`.
-pub fn judge(in_charge: &InCharge, epoch: Epoch, pod_uid: &str) -> Verdict {
-    let same_pod = in_charge.pod_uid == pod_uid;
-    if epoch > in_charge.epoch {
+/// Judges a hello.
+pub fn judge(in_charge: &InCharge, claim: Claim<'_>) -> Verdict {
+    let same_pod = in_charge.pod_uid == claim.pod_uid;
+    if claim.epoch > in_charge.epoch {
         Verdict::TakesOver
-    } else if same_pod && epoch == in_charge.epoch {
+    } else if same_pod && claim.epoch == in_charge.epoch {
         Verdict::Same
     } else if same_pod {
         Verdict::Superseded
     } else {
-        Verdict::Duplicate { alarm: alarm(in_charge, epoch, pod_uid) }
+        let heard = in_charge.last_heard_at.map(|at| claim.now.millis_since(at));
+        let may_follow = heard.is_none_or(|ago| ago > claim.silent_after_ms);
+        Verdict::Duplicate { alarm: alarm(in_charge, claim), may_follow }
     }
 }
 
-fn alarm(in_charge: &InCharge, epoch: Epoch, pod_uid: &str) -> String {
+fn alarm(in_charge: &InCharge, claim: Claim<'_>) -> String {
     format!(
-        "a second agent (pod {pod_uid}, epoch {}) tried to act as this cluster while pod {} (epoch {}) does; it was \
-         refused and nothing changed; remove the second agent, then run `squadron cluster accept` to clear this",
-        epoch.0, in_charge.pod_uid, in_charge.epoch.0
+        "a second agent (pod {}, epoch {}) tried to act as this cluster while pod {} (epoch {}) does; it was refused and \
+         nothing changed; remove the second agent, then run `squadron cluster accept {}` to clear this",
+        claim.pod_uid, claim.epoch.0, in_charge.pod_uid, in_charge.epoch.0, in_charge.cluster
     )
 }
 
@@ -53,15 +75,26 @@ fn alarm(in_charge: &InCharge, epoch: Epoch, pod_uid: &str) -> String {
 mod tests {
     use super::*;
 
+    const NOW: Timestamp = Timestamp(1_790_000_000_000_000);
+
+    fn heard(ms_ago: i64) -> InCharge {
+        let last_heard_at = Some(NOW.plus_millis(-ms_ago));
+        InCharge { cluster: "east".into(), epoch: Epoch(5), pod_uid: "a".into(), last_heard_at }
+    }
+
+    fn claim(epoch: u64, pod_uid: &str) -> Claim<'_> {
+        Claim { epoch: Epoch(epoch), pod_uid, now: NOW, silent_after_ms: 25_000 }
+    }
+
     fn judged(epoch: u64, pod: &str) -> Verdict {
-        judge(&InCharge { epoch: Epoch(5), pod_uid: "a".into() }, Epoch(epoch), pod)
+        judge(&heard(1_000), claim(epoch, pod))
     }
 
     #[test]
     fn a_greater_epoch_takes_over_from_any_pod() {
         assert_eq!(judged(6, "b"), Verdict::TakesOver);
         assert_eq!(judged(6, "a"), Verdict::TakesOver);
-        assert_eq!(judge(&InCharge::default(), Epoch(1), "a"), Verdict::TakesOver);
+        assert_eq!(judge(&InCharge::default(), claim(1, "a")), Verdict::TakesOver);
     }
 
     #[test]
@@ -73,11 +106,21 @@ mod tests {
     #[test]
     fn a25_a26_an_equal_or_lower_epoch_of_another_pod_is_a_duplicate() {
         for epoch in [4, 5] {
-            let Verdict::Duplicate { alarm } = judged(epoch, "b") else { panic!("epoch {epoch} passed") };
-            assert!(
-                alarm.contains("pod b") && alarm.contains("pod a (epoch 5)") && alarm.contains("accept"),
-                "{alarm}"
-            );
+            let Verdict::Duplicate { alarm, .. } = judged(epoch, "b") else { panic!("epoch {epoch} passed") };
+            let told = ["pod b", "pod a (epoch 5)", "`squadron cluster accept east`"];
+            assert!(told.iter().all(|part| alarm.contains(part)), "{alarm}");
         }
+    }
+
+    #[test]
+    fn a_copy_may_follow_only_an_agent_that_is_not_heard_any_more() {
+        let may_follow = |in_charge: &InCharge| match judge(in_charge, claim(5, "b")) {
+            Verdict::Duplicate { may_follow, .. } => may_follow,
+            other => panic!("{other:?}"),
+        };
+        assert!(!may_follow(&heard(0)));
+        assert!(!may_follow(&heard(25_000)));
+        assert!(may_follow(&heard(25_001)));
+        assert!(may_follow(&InCharge { last_heard_at: None, ..heard(0) }), "never heard");
     }
 }

@@ -171,3 +171,57 @@ fn raycluster_deleted_under_a_job_ends_in_one_sentence() {
     assert_ne!(text(&ended["job"]["sentence"]), "");
     assert_ne!(text(&ended["job"]["reason"]), "");
 }
+
+/// Who acts for the cluster, as stored: epoch and pod.
+fn in_charge(stage: &Stage, cluster: &str) -> Vec<String> {
+    let query = format!("select agent_epoch || ' ' || agent_pod_uid from cluster where name = '{cluster}'");
+    stage.sql(&query).unwrap()
+}
+
+/// The alarm of the cluster as the API tells it.
+fn alarm(stage: &Stage, cluster: &str) -> String {
+    let path = format!("/api/v1/clusters/{cluster}");
+    text(&ask(stage, &stage.token().unwrap(), &[], &path)["alarm"]).to_owned()
+}
+
+#[test]
+fn second_agent_of_a_cluster_is_refused_and_the_first_goes_on() {
+    let stage = stage();
+    let cluster = stage.spec.clusters[1].clone();
+    let id = stage.submit(&Job::counting("refused-second", 60), &["--cluster", &cluster]).unwrap();
+    stage.wait_log(&id, "line 2\n").unwrap();
+    let before = (in_charge(stage, &cluster), jobs(stage));
+
+    let second = stage.second_agent(&cluster).unwrap();
+    let told = wait::until("the alarm about a second agent", PATIENCE, || {
+        let told = alarm(stage, &cluster);
+        let pod = second.pod_uid()?;
+        let is_told = !pod.trim().is_empty() && told.contains(&format!("a second agent (pod {}", pod.trim()));
+        Ok(if is_told { Look::Found(told) } else { Look::NotYet(told) })
+    })
+    .unwrap();
+    let next_step = format!("squadron cluster accept {cluster}");
+    assert!(told.contains("it was refused and nothing changed") && told.contains(&next_step), "{told}");
+    let shown = stage.squadron(&["cluster", "show", &cluster]).unwrap().ok().unwrap();
+    let unwrapped = |shown: &str| shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(unwrapped(&shown).contains(&format!("alarm: {told}")), "{shown}");
+    wait::until("the second agent to say why it was refused", PATIENCE, || {
+        let log = second.log()?;
+        Ok(wait::found_if(log.contains(&told), log))
+    })
+    .unwrap();
+
+    // The whole log comes from the first agent: the control plane takes records of no other.
+    let ended = stage.wait_job(&id, "succeeded").unwrap();
+    assert_eq!(ended["attempts"].as_array().unwrap().len(), 1, "{ended}");
+    stage.wait_log(&id, "line 60\n").unwrap();
+    assert_eq!((in_charge(stage, &cluster), jobs(stage)), before);
+    assert_eq!(stage.gaps(&cluster).unwrap(), Vec::<String>::new());
+
+    second.remove().unwrap();
+    stage.squadron(&["cluster", "accept", &cluster, "--yes"]).unwrap().ok().unwrap();
+    assert_eq!(alarm(stage, &cluster), "");
+    let shown = stage.squadron(&["cluster", "show", &cluster]).unwrap().ok().unwrap();
+    assert!(!shown.contains("alarm"), "{shown}");
+    assert_eq!(in_charge(stage, &cluster), before.0, "accepting again changes nobody's charge");
+}

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::fakes::ServeDcgm;
 use crate::local::Component;
 use crate::name::Name;
 
@@ -150,6 +151,26 @@ pub enum Command {
     },
     /// Fake: write which running pod holds which fake GPU, in the shape of the kubelet's pod-resources list.
     FakeDevices { name: Name },
+    /// Fake: serve on the node what dcgm-exporter would serve for its fake GPUs, until it is ended; `down` ends it too.
+    ///
+    /// The values are a recording. Labels name the pod that holds a GPU by the list that `fake-devices` wrote last.
+    #[command(after_help = "Example:
+  squadron-testbed fake-gpu east --count 8
+  squadron-testbed fake-devices east
+  squadron-testbed fake-dcgm east &
+  squadron-testbed run-in east -- curl -s localhost:9400/metrics")]
+    FakeDcgm {
+        name: Name,
+        /// Port on the node; the exporter's own by default.
+        #[arg(long, default_value_t = 9400)]
+        port: u16,
+        /// Another recording, in Prometheus' text form; GPU 0 in it is at work, the others at rest.
+        #[arg(long)]
+        recording: Option<PathBuf>,
+    },
+    /// Fake: the process that `fake-dcgm` starts on the node.
+    #[command(hide = true)]
+    FakeDcgmServe(ServeDcgm),
 }
 
 /// What `up` brings up.

@@ -32,6 +32,8 @@ pub fn run(command: Command) -> Result<()> {
         Command::FakeGpu { name, count, model } => fake_gpu(&*of(&name)?, count, &model),
         Command::FakeKernelLine { name, text, priority } => fake_kernel_line(&*of(&name)?, priority, &text),
         Command::FakeDevices { name } => fake_devices(&*of(&name)?),
+        Command::FakeDcgm { name, port, recording } => fakes::start_dcgm(&*of(&name)?, port, recording),
+        Command::FakeDcgmServe(serve) => fakes::serve_dcgm(&serve),
     }
 }
 

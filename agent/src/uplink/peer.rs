@@ -135,16 +135,17 @@ impl Peer {
     }
 }
 
-/// What the server's last word means for us.
+/// What the server's last word means for us. A second agent that may not follow the one in charge stays and asks again:
+/// starting over would only grow its epoch until it takes over from an agent that is alive.
 pub fn refusal(refused: Refused) -> LinkError {
     let pause = Duration::from_millis(refused.retry_after_ms);
     match refused.code() {
-        Code::Superseded | Code::Duplicate => {
+        Code::Superseded | Code::Duplicate if refused.epoch_above > 0 => {
             LinkError::Replaced { message: refused.message, epoch_above: refused.epoch_above }
         }
         code => {
             if code != Code::Drain {
-                tracing::warn!(message = refused.message, "the control plane refused us");
+                tracing::warn!(reason = refused.message, "the control plane refused us");
             }
             LinkError::ComeAgain(pause)
         }
@@ -161,4 +162,21 @@ pub fn chain(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(code: Code, epoch_above: u64) -> LinkError {
+        let message = "a second agent".to_owned();
+        refusal(Refused { code: code.into(), message, retry_after_ms: 30_000, epoch_above })
+    }
+
+    #[test]
+    fn only_an_agent_that_may_follow_starts_over() {
+        assert!(matches!(told(Code::Duplicate, 7), LinkError::Replaced { epoch_above: 7, .. }));
+        assert!(matches!(told(Code::Superseded, 7), LinkError::Replaced { .. }));
+        assert!(matches!(told(Code::Duplicate, 0), LinkError::ComeAgain(pause) if pause.as_secs() == 30));
+    }
 }

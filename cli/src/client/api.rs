@@ -9,7 +9,7 @@ use squadron_api::{
     cluster::{AddClusterReply, AddClusterRequest, Cluster},
     incident::Incident,
     job::{CancelRequest, Job, JobDetail, JobFilter, SubmitReply, SubmitRequest},
-    log::{ATTEMPT_HEADER, LogQuery, OFFSET_HEADER},
+    log::{ATTEMPT_HEADER, GAP_HEADER, LogQuery, OFFSET_HEADER},
     queue::{AddQueueRequest, Queue},
     route,
     token::{AddTokenReply, AddTokenRequest, Token},
@@ -66,11 +66,13 @@ impl Client {
             .impatient()
             .endless();
         let response = self.send(&call).await?;
-        let number = |name: &str| response.headers().get(name)?.to_str().ok()?.parse::<u64>().ok();
+        let word = |name: &str| response.headers().get(name)?.to_str().ok();
+        let number = |name: &str| word(name)?.parse::<u64>().ok();
         let (attempt, offset) = (number(ATTEMPT_HEADER), number(OFFSET_HEADER));
         Ok(LogStream {
             attempt: attempt.and_then(|n| u32::try_from(n).ok()),
             offset,
+            gap: word(GAP_HEADER).map(str::to_owned),
             response,
             client: self.clone(),
         })
@@ -167,6 +169,8 @@ pub struct LogStream {
     pub attempt: Option<u32>,
     /// Offset of the first byte, where the server said so.
     pub offset: Option<u64>,
+    /// What the server says of bytes that are missing before the first.
+    pub gap: Option<String>,
     response: Response,
     client: Client,
 }

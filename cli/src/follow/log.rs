@@ -32,6 +32,8 @@ pub struct Follower<'a> {
     wish: Wish,
     attempt: Option<u32>,
     offset: u64,
+    /// The last answer brought bytes and may have ended where others are missing: look behind it before going on.
+    look_behind: bool,
     screen: Screen,
     outage: Outage,
     /// Where to tell of waiting.
@@ -64,6 +66,7 @@ impl<'a> Follower<'a> {
             wish,
             attempt: wish.attempt,
             offset: wish.offset,
+            look_behind: false,
             screen: Screen::default(),
             outage: Outage::none(out),
             say: out,
@@ -86,12 +89,14 @@ impl<'a> Follower<'a> {
             }
         }
         loop {
+            let before = self.offset;
             let end = match self.open().await {
                 Ok(stream) => self.pump(stream).await?,
                 Err(error) => End::Broken(error),
             };
             match end {
                 End::Broken(error) => self.bear(error).await?,
+                End::Complete if self.offset > before => self.look_behind = true,
                 End::Complete if !self.wish.follow => return Ok(self.offset),
                 End::Complete => match self.next().await? {
                     Next::Done => return Ok(self.offset),
@@ -103,18 +108,23 @@ impl<'a> Follower<'a> {
     }
 
     async fn open(&mut self) -> Result<LogStream, ClientError> {
+        let follow = self.wish.follow && !self.look_behind;
         let query = LogQuery {
             attempt: self.attempt,
             offset: Some(self.offset).filter(|offset| *offset > 0),
-            follow: self.wish.follow.then_some(true),
+            follow: follow.then_some(true),
+            marks: None,
         };
         let stream = self.client.log(&self.job, &query).await?;
         self.outage.over();
+        self.look_behind = false;
         self.attempt = self.attempt.or(stream.attempt);
         if let Some(missing) =
             stream.offset.and_then(|start| start.checked_sub(self.offset)).filter(|gap| *gap > 0)
         {
-            self.out.note(&format!("{missing} bytes at offset {} are missing", self.offset));
+            let gap = stream.gap.as_deref().map(plain);
+            let untold = || format!("{missing} bytes at offset {} are missing", self.offset);
+            self.out.note(&gap.unwrap_or_else(untold));
             self.offset += missing;
         }
         Ok(stream)

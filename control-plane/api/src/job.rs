@@ -155,6 +155,7 @@ pub struct Blocker {
 
 /// Filter of `GET /api/v1/jobs`; the same keys in CLI flags and console URLs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams, ToSchema)]
+#[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
 pub struct JobFilter {
     /// Comma-separated states.

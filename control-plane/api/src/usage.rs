@@ -6,6 +6,7 @@ use utoipa::{IntoParams, ToSchema};
 
 /// Query of `GET /api/v1/usage`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, IntoParams, ToSchema)]
+#[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
 pub struct UsageQuery {
     /// RFC 3339; the start of the month by default.

@@ -27,6 +27,7 @@ pub fn mount(routes: Routes) -> Routes {
 }
 
 #[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct AuditQuery {
     /// At most 500; 100 by default.

@@ -37,6 +37,7 @@ pub fn mount(routes: Routes) -> Routes {
 
 /// Which incidents.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
 struct IncidentFilter {
     /// `open` or `resolved`; both by default.

@@ -1,6 +1,9 @@
 //! The driver's log, by byte offset, followed while it grows.
 //!
-//! Invariant: bytes come in order and once. A followed answer ends when the attempt has ended and its log is quiet.
+//! Invariant: bytes come in order and once, and every byte of an answer is a byte of the log, so that a client may count
+//! offsets by them. Where bytes are missing the answer ends; the next one starts behind the hole and tells of it in its
+//! headers. Only who asks for marks gets lines of ours between the bytes. A followed answer ends when the attempt has
+//! ended and its log is quiet.
 
 use std::time::Duration;
 
@@ -12,11 +15,14 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use squadron_api::{
-    log::{ATTEMPT_HEADER, LogQuery, OFFSET_HEADER},
+    log::{ATTEMPT_HEADER, GAP_HEADER, LogQuery, OFFSET_HEADER},
     route,
 };
 use squadron_core::{authz::Action, id::AttemptId, time::Timestamp};
-use squadron_store::{StoreError, log::Piece};
+use squadron_store::{
+    StoreError,
+    log::{Piece, missing},
+};
 use tokio::time::Instant;
 use utoipa::OpenApi;
 
@@ -50,7 +56,8 @@ pub fn mount(routes: Routes) -> Routes {
     routes.get(route::JOB_LOGS, Access::Needs(Action::ReadLogs), logs)
 }
 
-/// The driver's bytes as they are. Headers say which attempt and from which offset.
+/// The driver's bytes as they are. Headers say which attempt and from which offset. The answer ends at the end of the
+/// log and where bytes are missing: ask again from the offset that was reached until an answer is empty.
 #[utoipa::path(get, path = route::JOB_LOGS, tag = "jobs", params(("job" = String, Path), LogQuery),
     responses((status = 200, body = String, content_type = "text/plain")))]
 async fn logs(
@@ -67,29 +74,37 @@ async fn logs(
         return Err(Api::not_found("attempt", format!("{} of job {}", attempt.number, job.name), &command));
     }
     let listener = app.wake.listen(Topic::Logs);
-    let first = app.store.log_piece(attempt, STREAM, query.offset.unwrap_or(0)).await?;
-    let start = first.start;
-    let follow = query.follow.unwrap_or(false);
+    let asked = query.offset.unwrap_or(0);
+    let first = app.store.log_piece(attempt, STREAM, asked).await?;
+    let (start, marks) = (first.start, query.marks.unwrap_or(false));
     let reader = Reader {
         app,
         attempt,
-        follow,
+        follow: query.follow.unwrap_or(false),
+        marks,
         listener,
         ending,
         first: Some(first),
-        next: start,
+        next: if marks { asked } else { start },
         quiet: Instant::now(),
     };
-    Ok(answer(attempt, start, Body::from_stream(futures::stream::try_unfold(reader, Reader::step))))
+    let body = Body::from_stream(futures::stream::try_unfold(reader, Reader::step));
+    Ok(answer(attempt, asked, start, body))
 }
 
-fn answer(attempt: AttemptId, start: u64, body: Body) -> Response {
+fn answer(attempt: AttemptId, asked: u64, start: u64, body: Body) -> Response {
     let headers = [
         (header::CONTENT_TYPE.as_str(), HeaderValue::from_static("text/plain; charset=utf-8")),
         (ATTEMPT_HEADER, HeaderValue::from(attempt.number)),
         (OFFSET_HEADER, HeaderValue::from(start)),
     ];
-    (headers, body).into_response()
+    let mut response = (headers, body).into_response();
+    if start > asked
+        && let Ok(gap) = HeaderValue::from_str(&missing(start - asked))
+    {
+        response.headers_mut().insert(GAP_HEADER, gap);
+    }
+    response
 }
 
 /// When the attempt ended. `Some(None)` while it lives, `None` when there is no such attempt.
@@ -102,6 +117,8 @@ struct Reader {
     app: AppState,
     attempt: AttemptId,
     follow: bool,
+    /// A line takes the place of missing bytes.
+    marks: bool,
     listener: Listener,
     ending: Ending,
     first: Option<Piece>,
@@ -111,7 +128,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// The next bytes; none at the log's end. The database being away ends the answer, and the client comes again with
+    /// The next bytes; none at the log's end and before a hole. The database being away ends the answer, and the client comes again with
     /// its offset.
     async fn step(mut self) -> std::io::Result<Option<(Bytes, Reader)>> {
         loop {
@@ -120,9 +137,8 @@ impl Reader {
                 None => self.read().await?,
             };
             if !piece.data.is_empty() {
-                self.next = piece.end;
-                self.quiet = Instant::now();
-                return Ok(Some((Bytes::from(piece.data), self)));
+                let Some(bytes) = self.take(piece) else { return Ok(None) };
+                return Ok(Some((bytes, self)));
             }
             if !self.follow || self.is_complete().await? {
                 return Ok(None);
@@ -132,6 +148,17 @@ impl Reader {
                 () = self.listener.next(LOOK_EVERY) => {}
             }
         }
+    }
+
+    /// The piece as it is sent; nothing if it lies behind a hole that may not be marked.
+    fn take(&mut self, piece: Piece) -> Option<Bytes> {
+        let hole = piece.start.saturating_sub(self.next);
+        if hole > 0 && !self.marks {
+            return None;
+        }
+        (self.next, self.quiet) = (piece.end, Instant::now());
+        let mark = if hole > 0 { format!("\n[{}]\n", missing(hole)) } else { String::new() };
+        Some(Bytes::from([mark.into_bytes(), piece.data].concat()))
     }
 
     async fn read(&self) -> std::io::Result<Piece> {

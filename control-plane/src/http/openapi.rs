@@ -73,9 +73,23 @@ async fn serve() -> Json<utoipa::openapi::OpenApi> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn only_what_the_path_names_is_in_the_path() {
+        let document = serde_json::to_value(document()).unwrap();
+        for (path, item) in document["paths"].as_object().unwrap() {
+            for operation in item.as_object().unwrap().values() {
+                for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                    let named = path.contains(&format!("{{{}}}", parameter["name"].as_str().unwrap()));
+                    assert_eq!(parameter["in"] == "path", named, "{path}: {parameter}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn every_operation_has_an_id_of_its_own() {

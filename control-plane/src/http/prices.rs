@@ -41,6 +41,7 @@ pub fn mount(routes: Routes) -> Routes {
 
 /// How to put a sheet.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
 struct PutQuery {
     /// Check everything, change nothing.

@@ -41,7 +41,7 @@ pub async fn receive(
             return Err(refuse::refused(Code::Unauthenticated, refuse::OUTWARD, RETRY_MS));
         }
     };
-    let admitted = app.store.admit(&row(guest, hello, key)).await.map_err(|error| {
+    let admitted = app.store.admit(&row(app, guest, hello, key)).await.map_err(|error| {
         tracing::warn!(%error, "an agent's hello must wait for the database");
         refuse::refused(Code::Drain, "the database cannot be reached at the moment", 1_000)
     })?;
@@ -68,7 +68,7 @@ fn check_proof(guest: &Guest, nonce: &[u8; 32], hello: &Hello) -> Result<[u8; 32
     Ok(bytes)
 }
 
-fn row(guest: &Guest, hello: &Hello, public_key: [u8; 32]) -> agent::Hello {
+fn row(app: &AppState, guest: &Guest, hello: &Hello, public_key: [u8; 32]) -> agent::Hello {
     let detail = format!(
         "pod {} ({}), epoch {}, token {}",
         guest.proven.pod_name, hello.pod_uid, hello.epoch, guest.proven.token_id
@@ -81,6 +81,7 @@ fn row(guest: &Guest, hello: &Hello, public_key: [u8; 32]) -> agent::Hello {
         agent_version: hello.agent_version.clone(),
         kubernetes_version: hello.kubernetes_version.clone(),
         now: clock::now(),
+        silent_after_ms: i64::try_from(app.settings.silent_after().as_millis()).unwrap_or(i64::MAX),
         audit: refuse::entry(Some(guest.cluster), "link.take_over", &detail),
     }
 }
@@ -114,9 +115,10 @@ async fn welcome(
             Err(refuse::refused(Code::Unauthenticated, refuse::OUTWARD, RETRY_MS))
         }
         agent::Admitted::Superseded { in_charge } => Err(superseded(in_charge)),
-        agent::Admitted::Duplicate { in_charge, alarm } => {
+        agent::Admitted::Duplicate { above, alarm } => {
             changed();
-            Err(Refused { epoch_above: in_charge.0, ..refuse::refused(Code::Duplicate, alarm, RETRY_MS) })
+            let epoch_above = above.map_or(0, |epoch| epoch.0);
+            Err(Refused { epoch_above, ..refuse::refused(Code::Duplicate, alarm, RETRY_MS) })
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Logs: what drivers printed, in chunks by byte offset.
 //!
 //! Invariant: chunks may overlap (an agent that restarts reads again), and what is read back never repeats a byte. A
-//! hole is told as a line of its own.
+//! piece holds no hole: it ends where one begins, and the next piece starts behind it, so that offsets stay exact.
 
 use sqlx::Row;
 use squadron_core::id::AttemptId;
@@ -49,19 +49,20 @@ impl Store {
     }
 }
 
-/// Joins chunks in order of their start, from `offset` on.
+/// What to say in the place of bytes that are not there.
+pub fn missing(bytes: u64) -> String {
+    format!("{bytes} bytes of the log are missing here: they never reached the control plane")
+}
+
+/// Joins chunks in order of their start, from `offset` on, up to the first hole behind a byte.
 fn stitch(offset: u64, chunks: &[(u64, Vec<u8>)]) -> Piece {
     let mut piece = Piece { start: offset, data: Vec::new(), end: offset };
     for (start, data) in chunks {
-        if *start > piece.end && piece.data.is_empty() {
-            piece.start = *start;
-            piece.end = *start;
-        } else if *start > piece.end {
-            let missing = *start - piece.end;
-            piece
-                .data
-                .extend_from_slice(format!("\n[{missing} bytes of the log are missing here]\n").as_bytes());
-            piece.end = *start;
+        if *start > piece.end && !piece.data.is_empty() {
+            break;
+        }
+        if *start > piece.end {
+            (piece.start, piece.end) = (*start, *start);
         }
         let known = usize::try_from(piece.end - *start).unwrap_or(usize::MAX);
         if let Some(fresh) = data.get(known..) {
@@ -90,9 +91,12 @@ mod tests {
     }
 
     #[test]
-    fn holes_are_told() {
+    fn piece_ends_at_a_hole_and_the_next_one_starts_behind_it() {
         assert_eq!(read(0, &[(4, "ef")]), (4, "ef".into(), 6), "the start says what is missing before it");
-        let (_, text, end) = read(0, &[(0, "ab"), (4, "ef")]);
-        assert_eq!((text.as_str(), end), ("ab\n[2 bytes of the log are missing here]\nef", 6));
+        let chunks = [(0, "ab"), (4, "ef"), (9, "jk")];
+        assert_eq!(read(0, &chunks), (0, "ab".into(), 2));
+        assert_eq!(read(2, &chunks[1..]), (4, "ef".into(), 6));
+        assert_eq!(read(5, &chunks[1..]), (5, "f".into(), 6));
+        assert_eq!(read(0, &[(0, ""), (4, "ef")]), (4, "ef".into(), 6), "an empty chunk hides no hole");
     }
 }

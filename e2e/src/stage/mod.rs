@@ -5,8 +5,9 @@
 
 mod control_plane;
 mod enrol;
+mod second;
 
-pub use self::enrol::NAMESPACE;
+pub use self::{enrol::NAMESPACE, second::SecondAgent};
 
 use std::{fs, path::PathBuf, process::Command};
 

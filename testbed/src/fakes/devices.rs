@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::fakes::gpu::RESOURCE;
+use crate::fakes::gpu::{self, RESOURCE};
 use crate::files;
 use crate::kubectl::Kubectl;
 
@@ -46,20 +46,13 @@ struct Devices {
 }
 
 /// A container that wants GPUs: namespace, pod, container.
-type Holder = (String, String, String);
+pub type Holder = (String, String, String);
 
 /// Writes the list for the pods that run now and gives its path.
 pub fn write(kubectl: &Kubectl, folder: &Path) -> Result<PathBuf> {
     let path = folder.join(FILE);
-    let before: List = match files::text(&path)? {
-        None => List::default(),
-        Some(text) => {
-            serde_json::from_str(&text).map_err(|source| Error::Json { path: path.clone(), source })?
-        }
-    };
-    let count =
-        ["get", "nodes", "-o", &format!("jsonpath={{.items[0].status.allocatable.{}}}", escaped(RESOURCE))];
-    let count: u32 = kubectl.run("count the fake GPUs", &count)?.trim().parse().unwrap_or_default();
+    let before = read(&path)?;
+    let count = gpu::of_first_node(kubectl)?.count;
     let pods = kubectl.get("list the pods", &["pods", "-A", "--field-selector=status.phase=Running"])?;
     let list = assign(&held(&before), &wishes(&pods), count);
     let text =
@@ -68,8 +61,18 @@ pub fn write(kubectl: &Kubectl, folder: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-fn escaped(resource: &str) -> String {
-    resource.replace('.', "\\.")
+/// Who holds each device, by the list that was written last; nobody without one.
+pub fn holders(folder: &Path) -> Result<BTreeMap<String, Holder>> {
+    let held = held(&read(&folder.join(FILE))?);
+    Ok(held
+        .into_iter()
+        .flat_map(|(holder, ids)| ids.into_iter().map(move |id| (id, holder.clone())))
+        .collect())
+}
+
+fn read(path: &Path) -> Result<List> {
+    let Some(text) = files::text(path)? else { return Ok(List::default()) };
+    serde_json::from_str(&text).map_err(|source| Error::Json { path: path.to_owned(), source })
 }
 
 fn held(list: &List) -> BTreeMap<Holder, Vec<String>> {
@@ -104,7 +107,7 @@ fn wishes(pods: &Value) -> BTreeMap<Holder, usize> {
 fn assign(held: &BTreeMap<Holder, Vec<String>>, wishes: &BTreeMap<Holder, usize>, count: u32) -> List {
     let kept = wishes.keys().filter_map(|holder| held.get(holder)).flatten();
     let taken: BTreeSet<&String> = kept.collect();
-    let all: Vec<String> = (0..count).map(|index| format!("GPU-fake-{index}")).collect();
+    let all: Vec<String> = (0..count).map(gpu::device_id).collect();
     let mut free = all.iter().filter(|id| !taken.contains(id)).cloned();
     let mut list = List::default();
     for (holder, wish) in wishes {

@@ -25,12 +25,18 @@ afterEach(async () => {
   await new Promise((done) => server.close(done));
 });
 
+/** The log has no more bytes. */
+const nothingMore = (_: URL, response: ServerResponse) => void response.writeHead(200).end();
+
 async function follow(finished: () => boolean) {
-  const seen: { text: string; missing: number[]; statuses: LogStatus["kind"][] } = { text: "", missing: [], statuses: [] };
+  const seen: { text: string; missing: number[]; told: string[]; statuses: LogStatus["kind"][] } = { text: "", missing: [], told: [], statuses: [] };
   await followLog("train", 1, finished, {
     status: (status) => seen.statuses.push(status.kind),
     bytes: (bytes) => (seen.text += new TextDecoder().decode(bytes)),
-    missing: (count) => seen.missing.push(count),
+    missing: (count, told) => {
+      seen.missing.push(count);
+      seen.told.push(told);
+    },
   }, AbortSignal.timeout(20_000));
   return seen;
 }
@@ -47,11 +53,12 @@ test("a broken connection goes on at the byte where it stopped, nothing lost and
       offsets.push(url.searchParams.get("offset"));
       response.writeHead(200, { "squadron-log-offset": "6" }).end("o\nthree\n");
     },
+    nothingMore,
   );
   const seen = await follow(() => true);
   expect(seen.text).toBe("one\ntwo\nthree\n");
   expect(offsets).toEqual(["0", "6"]);
-  expect(seen.statuses).toEqual(["opening", "following", "retrying", "following", "complete"]);
+  expect(seen.statuses).toEqual(["opening", "following", "retrying", "following", "following", "complete"]);
 });
 
 test("a polite end while the job still runs is no end of the log", async () => {
@@ -62,6 +69,7 @@ test("a polite end while the job still runs is no end of the log", async () => {
       over = true;
       response.writeHead(200).end(url.searchParams.get("offset") === "2" ? "b\n" : "wrong offset");
     },
+    nothingMore,
   );
   const seen = await follow(() => over);
   expect(seen.text).toBe("a\nb\n");
@@ -69,10 +77,29 @@ test("a polite end while the job still runs is no end of the log", async () => {
 });
 
 test("bytes that the server no longer has are reported as missing", async () => {
-  answers.push((_, response) => response.writeHead(200, { "squadron-log-offset": "100" }).end("late\n"));
+  answers.push((_, response) => response.writeHead(200, { "squadron-log-offset": "100" }).end("late\n"), nothingMore);
   const seen = await follow(() => true);
   expect(seen.missing).toEqual([100]);
   expect(seen.text).toBe("late\n");
+});
+
+test("an answer that ends where bytes are missing is read on behind them", async () => {
+  const offsets: (string | null)[] = [];
+  const gap = "94 bytes of the log are missing here: they never reached the control plane";
+  answers.push(
+    (_, response) => response.writeHead(200, { "squadron-log-offset": "0" }).end("first\n"),
+    (url, response) => {
+      offsets.push(url.searchParams.get("offset"));
+      response.writeHead(200, { "squadron-log-offset": "100", "squadron-log-gap": gap }).end("last\n");
+    },
+    (url, response) => {
+      offsets.push(url.searchParams.get("offset"));
+      response.writeHead(200, { "squadron-log-offset": "105" }).end();
+    },
+  );
+  const seen = await follow(() => true);
+  expect([seen.text, seen.missing, seen.told]).toEqual(["first\nlast\n", [94], [gap]]);
+  expect(offsets).toEqual(["6", "105"]);
 });
 
 test("an answer that asking again does not change ends the follow", async () => {

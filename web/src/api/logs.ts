@@ -18,28 +18,35 @@ const LONGEST_WAIT_MS = 4_000;
 export interface LogHandlers {
   status(status: LogStatus): void;
   bytes(bytes: Uint8Array): void;
-  /** The server could not start where asked: this many bytes are missing. */
-  missing(count: number): void;
+  /** The server could not start where asked: this many bytes are missing, and what it says of them. */
+  missing(count: number, told: string): void;
 }
 
-export function logUrl(job: string, attempt: number, extra: Record<string, string | number | boolean> = {}): string {
+/** The whole log as a file; a line takes the place of bytes that are missing. */
+export function logFileUrl(job: string, attempt: number): string {
+  return logUrl(job, attempt, { marks: true });
+}
+
+function logUrl(job: string, attempt: number, extra: Record<string, string | number | boolean> = {}): string {
   return apiUrl(`/jobs/${encodeURIComponent(job)}/logs`, { attempt, ...extra });
 }
 
 /**
  * Follows one attempt's driver log until it is complete or `signal` aborts. After a broken connection it goes on at the
  * byte where it stopped. `finished` says whether the attempt has ended, so that a clean end of the stream is told from
- * a server that went away politely.
+ * a server that went away politely; and since an answer also ends where bytes are missing, the log is complete only when
+ * an answer brought nothing.
  */
 export async function followLog(job: string, attempt: number, finished: () => boolean, on: LogHandlers, signal: AbortSignal): Promise<void> {
   let offset = 0;
   on.status({ kind: "opening" });
   for (let tries = 0; !signal.aborted; tries += 1) {
     const wasFinished = finished();
+    const before = offset;
     try {
       const response = await send(logUrl(job, attempt, { follow: true, offset }), { signal });
       const start = Number(response.headers.get("squadron-log-offset") ?? offset);
-      if (start > offset) on.missing(start - offset);
+      if (start > offset) on.missing(start - offset, response.headers.get("squadron-log-gap") ?? "");
       offset = Math.max(offset, start);
       on.status({ kind: "following" });
       for await (const bytes of piecesOf(response)) {
@@ -48,7 +55,7 @@ export async function followLog(job: string, attempt: number, finished: () => bo
         offset += bytes.length;
         on.bytes(bytes);
       }
-      if (wasFinished || finished()) return on.status({ kind: "complete" });
+      if (offset === before && (wasFinished || finished())) return on.status({ kind: "complete" });
     } catch (error) {
       if (signal.aborted) return;
       const problem = asProblem(error);

@@ -197,7 +197,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The driver's bytes as they are. Headers say which attempt and from which offset. */
+        /**
+         * The driver's bytes as they are. Headers say which attempt and from which offset. The answer ends at the end of the
+         *     log and where bytes are missing: ask again from the offset that was reached until an answer is empty.
+         */
         get: operations["jobs_logs"];
         put?: never;
         post?: never;
@@ -993,13 +996,13 @@ export type $defs = Record<string, never>;
 export interface operations {
     audit_list: {
         parameters: {
-            query?: never;
-            header?: never;
-            path: {
+            query?: {
                 /** @description At most 500; 100 by default. */
-                limit: number | null;
-                page_token: string | null;
+                limit?: number;
+                page_token?: string;
             };
+            header?: never;
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;
@@ -1140,15 +1143,15 @@ export interface operations {
     };
     incidents_list: {
         parameters: {
-            query?: never;
-            header?: never;
-            path: {
+            query?: {
                 /** @description `open` or `resolved`; both by default. */
-                state: string | null;
+                state?: string;
                 /** @description At most 500; 100 by default. */
-                limit: number | null;
-                page_token: string | null;
+                limit?: number;
+                page_token?: string;
             };
+            header?: never;
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;
@@ -1186,18 +1189,18 @@ export interface operations {
     };
     jobs_list: {
         parameters: {
-            query?: never;
-            header?: never;
-            path: {
+            query?: {
                 /** @description Comma-separated states. */
-                status: string | null;
-                queue: string | null;
-                cluster: string | null;
-                owner: string | null;
+                status?: string;
+                queue?: string;
+                cluster?: string;
+                owner?: string;
                 /** @description At most 500; 100 by default. */
-                limit: number | null;
-                page_token: string | null;
+                limit?: number;
+                page_token?: string;
             };
+            header?: never;
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;
@@ -1286,16 +1289,22 @@ export interface operations {
     };
     jobs_logs: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The newest attempt by default. */
+                attempt?: number;
+                /** @description Bytes to skip; 0 by default. */
+                offset?: number;
+                /** @description Keep the answer open until the attempt has ended and all of its log was sent. */
+                follow?: boolean;
+                /**
+                 * @description Put a line in the place of bytes that are missing and go on, for people who read or keep the text; bytes of the
+                 *     answer then say nothing about offsets. Without it the answer ends where bytes are missing.
+                 */
+                marks?: boolean;
+            };
             header?: never;
             path: {
                 job: string;
-                /** @description The newest attempt by default. */
-                attempt: number | null;
-                /** @description Bytes to skip; 0 by default. */
-                offset: number | null;
-                /** @description Keep the answer open until the attempt has ended and all of its log was sent. */
-                follow: boolean | null;
             };
             cookie?: never;
         };
@@ -1372,12 +1381,12 @@ export interface operations {
     };
     usage_put: {
         parameters: {
-            query?: never;
-            header?: never;
-            path: {
+            query?: {
                 /** @description Check everything, change nothing. */
-                dry_run: boolean;
+                dry_run?: boolean;
             };
+            header?: never;
+            path?: never;
             cookie?: never;
         };
         requestBody: {
@@ -1541,16 +1550,16 @@ export interface operations {
     };
     usage_usage: {
         parameters: {
-            query?: never;
-            header?: never;
-            path: {
+            query?: {
                 /** @description RFC 3339; the start of the month by default. */
-                from: string | null;
+                from?: string;
                 /** @description RFC 3339; now by default. */
-                to: string | null;
+                to?: string;
                 /** @description Comma-separated: `team`, `job`, `cluster`, `kind`. `kind` by default. */
-                by: string | null;
+                by?: string;
             };
+            header?: never;
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;

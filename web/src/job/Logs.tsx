@@ -1,6 +1,6 @@
 import { useDeferredValue, useMemo, useState } from "react";
 import { useSearchParams } from "react-router";
-import { logUrl } from "../api/logs";
+import { logFileUrl } from "../api/logs";
 import type { JobDetail } from "../api/types";
 import { announce } from "../ui/announce";
 import { Button } from "../ui/Button";
@@ -94,7 +94,7 @@ function LogView({ detail, attempt, choose }: { detail: JobDetail; attempt: numb
         <Button icon="incidents" onClick={firstError}>First error</Button>
         <Button aria-pressed={wrap} onClick={() => setWrap(!wrap)}>Wrap</Button>
         <Button icon={follow ? "pause" : "play"} onClick={() => setFollow(!follow)}>{follow ? "Pause" : "Follow"}</Button>
-        <a className="button button-plain" href={logUrl(job.id, attempt)} download={`${job.name}-${attempt}.log`}><Icon name="download" />Download</a>
+        <a className="button button-plain" href={logFileUrl(job.id, attempt)} download={`${job.name}-${attempt}.log`}><Icon name="download" />Download</a>
       </div>
     }>
       <LogBody lines={lines} dropped={dropped} follow={follow} onLeave={() => setFollow(false)} wrap={wrap} needle={needle} current={current} jump={jump} marked={marked} onMark={mark} status={status} />

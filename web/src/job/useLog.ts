@@ -36,8 +36,8 @@ export function useLog(job: string, attempt: number, ended: boolean): LogState {
         buffer.push(piece);
         soon();
       },
-      missing: (count) => {
-        buffer.note(`${size(count)} of the log are missing here`);
+      missing: (count, told) => {
+        buffer.note(told || `${size(count)} of the log are missing here`);
         soon();
       },
     }, stop.signal);

@@ -53,8 +53,19 @@ pub struct FieldError {
     pub problem: String,
 }
 
-/// Longest manifest that is read, in bytes.
-pub const LONGEST_MANIFEST: usize = 1 << 20;
+/// Longest manifest that is read, sent and stored, in bytes: several must fit into one desired state of a cluster.
+pub const LONGEST_MANIFEST: usize = 256 * 1024;
+
+/// What to say of a manifest of `bytes` if that is too many.
+pub fn too_long(bytes: u64) -> Option<String> {
+    let kib = |bytes: u64| bytes.div_ceil(1024);
+    let limit = LONGEST_MANIFEST as u64;
+    (bytes > limit)
+        .then(|| format!("is {} KiB long, and a manifest may have {} KiB at most", kib(bytes), kib(limit)))
+}
+
+/// What helps against a manifest that is too long.
+pub const SHORTEN: &str = "move large files into a working_dir or an image";
 
 /// Reads and checks `text`, one RayJob in YAML or JSON.
 pub fn parse(text: &str) -> Result<ParsedRayJob, Vec<FieldError>> {

@@ -1,22 +1,22 @@
 //! YAML: one bounded document in, JSON out.
 //!
-//! Invariant: whatever comes out of at most 1 MiB of text has at most [`MOST_NODES`] values and [`MOST_BYTES`] bytes
-//! of text, however often anchors repeat each other; every key of a map is given once; there is one document.
+//! Invariant: whatever comes out of a text that is not too long has at most [`MOST_NODES`] values and [`MOST_BYTES`]
+//! bytes of text, however often anchors repeat each other; every key of a map is given once; there is one document.
 
 use std::{cell::Cell, fmt};
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::{FieldError, LONGEST_MANIFEST};
+use super::{FieldError, SHORTEN, too_long};
 
 const MOST_NODES: usize = 100_000;
 const MOST_BYTES: usize = 2 << 20;
 
 /// Reads the only document of `text`.
 pub(crate) fn read_yaml(text: &str) -> Result<Value, FieldError> {
-    if text.len() > LONGEST_MANIFEST {
-        return Err(whole("is longer than 1 MiB; move large files into a working_dir or an image"));
+    if let Some(problem) = too_long(text.len() as u64) {
+        return Err(whole(&format!("{problem}; {SHORTEN}")));
     }
     let budget = Budget { nodes: Cell::new(MOST_NODES), bytes: Cell::new(MOST_BYTES) };
     let mut found = None;
@@ -136,7 +136,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
-    use super::*;
+    use super::{super::LONGEST_MANIFEST, *};
 
     #[test]
     fn yaml_and_json_read_alike() {
@@ -167,7 +167,8 @@ mod tests {
 
     #[test]
     fn long_text_and_double_keys_are_refused() {
-        assert!(read_yaml(&"#".repeat(LONGEST_MANIFEST + 1)).unwrap_err().problem.contains("1 MiB"));
+        let refused = read_yaml(&"#".repeat(LONGEST_MANIFEST + 1)).unwrap_err();
+        assert!(refused.problem.starts_with("is 257 KiB long, and a manifest may have 256 KiB"), "{refused}");
         assert!(read_yaml("a: 1\na: 2\n").unwrap_err().problem.contains("given twice"));
         assert!(read_yaml("a: .nan\n").unwrap_err().problem.contains("finite"));
     }

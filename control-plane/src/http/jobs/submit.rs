@@ -41,8 +41,6 @@ use crate::{
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// Pods that one job may ask for.
 const MOST_PODS: u32 = 5_000;
-/// Bytes of a manifest at most: several must fit into one desired state.
-const LONGEST_MANIFEST: usize = 256 * 1024;
 
 /// Submits a RayJob.
 #[utoipa::path(post, path = route::JOBS, tag = "jobs", request_body = SubmitRequest,
@@ -112,10 +110,6 @@ fn key(headers: &HeaderMap, caller: &Caller, request: &SubmitRequest) -> Result<
 }
 
 fn parse(text: &str) -> Result<ParsedRayJob> {
-    if text.len() > LONGEST_MANIFEST {
-        let problem = format!("is larger than {} KiB", LONGEST_MANIFEST / 1024);
-        return Err(invalid(vec![FieldProblem { path: "manifest".to_owned(), problem }]));
-    }
     let parsed = manifest::parse(text).map_err(|errors| {
         invalid(
             errors

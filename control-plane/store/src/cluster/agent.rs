@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use sqlx::{PgConnection, Row};
 use squadron_core::{
-    fencing::{self, InCharge, Verdict},
+    fencing::{self, Claim, InCharge, Verdict},
     id::{ClusterId, Epoch},
     time::Timestamp,
 };
@@ -24,6 +24,8 @@ pub struct Hello {
     pub agent_version: String,
     pub kubernetes_version: String,
     pub now: Timestamp,
+    /// Silence after which an agent counts as gone, in milliseconds.
+    pub silent_after_ms: i64,
     pub audit: audit::Entry,
 }
 
@@ -40,7 +42,8 @@ pub enum Admitted {
         in_charge: Epoch,
     },
     Duplicate {
-        in_charge: Epoch,
+        /// The epoch above which it may come again; `None` while the agent in charge is heard.
+        above: Option<Epoch>,
         alarm: String,
     },
 }
@@ -196,29 +199,37 @@ async fn refuse_key(db: &mut PgConnection, cluster: &Cluster, hello: &Hello) -> 
 }
 
 async fn fence(db: &mut PgConnection, cluster: &Cluster, hello: &Hello) -> Result<Admitted> {
-    let in_charge = InCharge { epoch: Epoch(cluster.agent_epoch), pod_uid: cluster.agent_pod_uid.clone() };
-    match fencing::judge(&in_charge, hello.epoch, &hello.pod_uid) {
+    let in_charge = InCharge {
+        cluster: cluster.name.clone(),
+        epoch: Epoch(cluster.agent_epoch),
+        pod_uid: cluster.agent_pod_uid.clone(),
+        last_heard_at: cluster.last_heard_at,
+    };
+    let (epoch, pod_uid, silent_after_ms) = (hello.epoch, hello.pod_uid.as_str(), hello.silent_after_ms);
+    match fencing::judge(&in_charge, Claim { epoch, pod_uid, now: hello.now, silent_after_ms }) {
         Verdict::TakesOver => take_over(db, hello).await,
         Verdict::Same => Ok(Admitted::Welcome),
         Verdict::Superseded => Ok(Admitted::Superseded { in_charge: in_charge.epoch }),
-        Verdict::Duplicate { alarm } => {
+        Verdict::Duplicate { alarm, may_follow } => {
             set_alarm(db, cluster.id, &alarm).await?;
             refused(db, hello, &alarm).await?;
-            Ok(Admitted::Duplicate { in_charge: in_charge.epoch, alarm })
+            Ok(Admitted::Duplicate { above: may_follow.then_some(in_charge.epoch), alarm })
         }
     }
 }
 
+/// A hello is a word of the agent, as a heartbeat is.
 async fn take_over(db: &mut PgConnection, hello: &Hello) -> Result<Admitted> {
     sqlx::query(
         "update cluster set agent_epoch = $2, agent_pod_uid = $3, agent_version = $4, kubernetes_version = $5,
-            version = version + 1 where id = $1",
+            last_heard_at = greatest(last_heard_at, $6), version = version + 1 where id = $1",
     )
     .bind(hello.cluster.0)
     .bind(signed(hello.epoch.0))
     .bind(&hello.pod_uid)
     .bind(&hello.agent_version)
     .bind(&hello.kubernetes_version)
+    .bind(at(hello.now))
     .execute(&mut *db)
     .await?;
     audit::insert(db, &hello.audit).await?;

@@ -85,6 +85,7 @@ fn hello(cluster: ClusterId, epoch: u64, pod: &str, key: u8) -> Hello {
         agent_version: "0.1.0".into(),
         kubernetes_version: "v1.34.4".into(),
         now: NOW,
+        silent_after_ms: 25_000,
         audit: entry("link.take_over"),
     }
 }
@@ -184,11 +185,14 @@ async fn hellos_are_fenced_and_bound_to_the_first_key() {
     assert_eq!(store.admit(&hello(id, 6, "a", 2)).await.unwrap(), Admitted::OtherKey, "a23");
     let superseded = Admitted::Superseded { in_charge: Epoch(5) };
     assert_eq!(store.admit(&hello(id, 4, "a", 1)).await.unwrap(), superseded);
-    let Admitted::Duplicate { alarm, .. } = store.admit(&hello(id, 5, "b", 3)).await.unwrap() else {
+    let Admitted::Duplicate { alarm, above: None } = store.admit(&hello(id, 5, "b", 3)).await.unwrap() else {
         panic!("a second agent passed")
     };
     let cluster = store.cluster(id).await.unwrap().unwrap();
     assert_eq!((cluster.alarm, cluster.agent_pod_uid.as_str()), (alarm, "a"));
+    let later = Hello { now: NOW.plus_millis(25_001), ..hello(id, 5, "b", 3) };
+    let Admitted::Duplicate { above, .. } = store.admit(&later).await.unwrap() else { panic!("it passed") };
+    assert_eq!(above, Some(Epoch(5)), "the agent in charge is silent, so another may follow");
     assert_eq!(
         store.admit(&hello(id, 7, "b", 3)).await.unwrap(),
         Admitted::Welcome,

@@ -58,11 +58,36 @@ async fn a_log_is_read_from_any_offset() {
     assert_eq!(whole.text().await.unwrap(), "hello world\n");
     assert_eq!(logs(&plane, "train", "offset=8").await.text().await.unwrap(), "rld\n");
     assert_eq!(logs(&plane, "train", "offset=99").await.text().await.unwrap(), "");
-    print(&mut ingest, attempt, 3, 20, "later").await;
-    let behind_a_hole = logs(&plane, "train", "offset=12").await;
-    assert_eq!(behind_a_hole.headers()["squadron-log-offset"], "20");
     let refused = plane.request(Method::GET, "/api/v1/jobs/train/logs?attempt=9").send().await.unwrap();
     assert_eq!(refused.status(), 404);
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn a_hole_ends_the_answer_and_the_next_one_tells_of_it() {
+    let plane = Plane::start().await;
+    let (agent, attempt) = running(&plane).await;
+    let mut ingest = agent.ingest(&plane, 1).await.unwrap();
+    print(&mut ingest, attempt, 1, 0, "hello ").await;
+    print(&mut ingest, attempt, 2, 20, "world\n").await;
+    for query in ["", "follow=true"] {
+        let before = logs(&plane, "train", query).await;
+        assert!(before.headers().get("squadron-log-gap").is_none());
+        assert_eq!(before.text().await.unwrap(), "hello ", "every byte is a byte of the log");
+        let behind = logs(&plane, "train", "offset=6").await;
+        assert_eq!(behind.headers()["squadron-log-offset"], "20");
+        assert_eq!(
+            behind.headers()["squadron-log-gap"],
+            "14 bytes of the log are missing here: they never reached the control plane"
+        );
+        assert_eq!(behind.text().await.unwrap(), "world\n");
+    }
+    let marked = logs(&plane, "train", "marks=true").await.text().await.unwrap();
+    let mark = "\n[14 bytes of the log are missing here: they never reached the control plane]\n";
+    assert_eq!(marked, format!("hello {mark}world\n"));
+    let inside = logs(&plane, "train", "marks=true&offset=10").await;
+    assert_eq!(inside.headers()["squadron-log-offset"], "20");
+    assert!(inside.text().await.unwrap().starts_with("\n[10 bytes of the log"));
     plane.stop().await;
 }
 
