@@ -4,7 +4,7 @@
 
 XTASK := cargo run --quiet --locked --package xtask --
 SUITE ?= e2erayjob
-PATTERN ?= ^TestRayJobLightWeightMode$$
+PATTERN ?= ^TestRayJobLightWeightMode$
 OPERATOR ?= squadron
 
 help:
@@ -34,7 +34,7 @@ chaos:
 	@$(XTASK) chaos
 
 acceptance:
-	@$(XTASK) acceptance --suite '$(SUITE)' --pattern '$(PATTERN)' --operator '$(OPERATOR)'
+	@$(XTASK) acceptance --suite '$(SUITE)' --pattern '$(value PATTERN)' --operator '$(OPERATOR)'
 
 bench: bench-submit
 
