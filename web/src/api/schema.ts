@@ -526,7 +526,7 @@ export interface components {
         Blocker: {
             /** @description The cluster it speaks of; empty when it is about all. */
             cluster: string;
-            /** @description Stable word, for example `CLUSTER_FULL`, `TOO_BIG`, `CLUSTER_STALE`, `NO_CLUSTER`. */
+            /** @description Stable word, for example `CLUSTER_FULL`, `TOO_BIG`, `NO_MATCHING_NODE`, `CLUSTER_STALE`, `NO_CLUSTER`. */
             code: string;
             sentence: string;
             /** @description What would change it; empty when only time will. */
