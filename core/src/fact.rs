@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{id::AttemptId, resources::Resources, time::Timestamp};
+use crate::{id::AttemptId, placement::Face, resources::Resources, time::Timestamp};
 
 /// One normalised observation. Its number (cluster, epoch, class, seq) and the time travel beside it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -38,6 +38,9 @@ pub struct NodeFact {
     /// `nvidia.com/gpu.product` or the like; empty when the node has none.
     pub gpu_model: String,
     pub instance_type: String,
+    /// Labels and the taints that keep pods away; an agent that does not tell them leaves both empty.
+    #[serde(flatten)]
+    pub face: Face,
     pub created_at: Option<Timestamp>,
     pub gone: bool,
 }

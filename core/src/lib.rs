@@ -16,6 +16,7 @@ pub mod link;
 pub mod meter;
 pub mod name;
 pub mod nearest;
+pub mod placement;
 pub mod quantity;
 pub mod resources;
 pub mod sentence;

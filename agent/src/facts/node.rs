@@ -1,10 +1,11 @@
-//! Node: capacity, readiness and the GPU model, from a Node object.
+//! Node: capacity, readiness, labels, taints and the GPU model, from a Node object.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::{api::core::v1::Node, apimachinery::pkg::api::resource::Quantity};
 use squadron_core::{
     fact::NodeFact,
+    placement::{Face, Taint},
     quantity,
     resources::{Resources, is_gpu},
 };
@@ -33,9 +34,27 @@ pub fn node_fact(node: &Node) -> NodeFact {
         allocatable: status.allocatable.as_ref().map(amounts).unwrap_or_default(),
         gpu_model: bounded_or_empty(GPU_MODEL_LABELS.iter().find_map(|name| label(name))),
         instance_type: bounded_or_empty(label("node.kubernetes.io/instance-type")),
+        face: face(node),
         created_at: at(meta.creation_timestamp.as_ref()),
         gone: false,
     }
+}
+
+/// Labels, and the taints that keep pods away. Kubernetes bounds both by the size of an object.
+fn face(node: &Node) -> Face {
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
+    let mut taints: Vec<Taint> = taints
+        .into_iter()
+        .flatten()
+        .filter(|taint| matches!(taint.effect.as_str(), "NoSchedule" | "NoExecute"))
+        .map(|taint| Taint {
+            key: taint.key.clone(),
+            value: taint.value.clone().unwrap_or_default(),
+            effect: taint.effect.clone(),
+        })
+        .collect();
+    taints.sort();
+    Face { labels: node.metadata.labels.clone().unwrap_or_default(), taints }
 }
 
 /// A quantity that cannot be read counts as zero: nothing is promised that may not exist.
@@ -80,6 +99,22 @@ mod tests {
             (8_000, 7_500, 4)
         );
         assert_eq!(fact.gpu_model, "H100");
+        assert_eq!(fact.face.labels["nvidia.com/gpu.product"], "H100");
+    }
+
+    #[test]
+    fn taints_that_only_advise_are_left_out_and_their_order_does_not_matter() {
+        let node = |taints: serde_json::Value| -> Node {
+            serde_json::from_value(json!({"metadata": {"name": "n1"}, "spec": {"taints": taints}})).unwrap()
+        };
+        let dedicated = json!({"key": "dedicated", "value": "ml", "effect": "NoSchedule"});
+        let gpu =
+            json!({"key": "nvidia.com/gpu", "effect": "NoExecute", "timeAdded": "2026-11-29T10:00:00Z"});
+        let soft = json!({"key": "soft", "effect": "PreferNoSchedule"});
+        let face = node_fact(&node(json!([gpu, dedicated, soft]))).face;
+        let shown: Vec<String> = face.taints.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["dedicated=ml:NoSchedule", "nvidia.com/gpu:NoExecute"]);
+        assert_eq!(face, node_fact(&node(json!([soft, dedicated, gpu]))).face);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use squadron_api::{
     about::{About, Me},
     audit::AuditEntry,
     cluster::{AddClusterReply, AddClusterRequest, Cluster},
-    incident::Incident,
+    incident::{Incident, ResolveRequest},
     job::{CancelRequest, Job, JobDetail, JobFilter, SubmitReply, SubmitRequest},
     log::{ATTEMPT_HEADER, GAP_HEADER, LogQuery, OFFSET_HEADER},
     queue::{AddQueueRequest, Queue},
@@ -55,6 +55,11 @@ impl Client {
     pub async fn cancel(&self, job: &str, reason: &str) -> Answer<Job> {
         let request = CancelRequest { reason: reason.to_owned() };
         self.ask(&self.json(Call::change(Method::POST, route::JOB_CANCEL, job), &request)?).await
+    }
+
+    pub async fn resolve_incident(&self, incident: &str, reason: &str) -> Answer<Incident> {
+        let request = ResolveRequest { reason: reason.to_owned() };
+        self.ask(&self.json(Call::change(Method::POST, route::INCIDENT_RESOLVE, incident), &request)?).await
     }
 
     /// Opens the driver's output. One try: the follower decides when to come back and from where.

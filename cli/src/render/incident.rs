@@ -8,7 +8,7 @@ use super::{
     or_dash, plain,
     style::Style,
     table::{Cell, Column, left, right},
-    time::{absolute, age, clock, day},
+    time::{absolute, absolute_or_nothing, age, clock, day},
 };
 
 const TABLE: &[Column] = &[
@@ -58,6 +58,7 @@ impl Row for Incident {
 
     fn record(&self) -> Vec<(&'static str, String)> {
         let jobs: Vec<&str> = self.jobs.iter().map(|job| job.name.as_str()).collect();
+        let end = self.resolved.as_ref();
         vec![
             ("id", self.id.to_string()),
             ("state", self.state.clone()),
@@ -71,6 +72,9 @@ impl Row for Incident {
             ("last_seen_at", absolute(self.last_seen_at)),
             ("title", self.title.clone()),
             ("next_step", self.next_step.clone()),
+            ("resolved_at", absolute_or_nothing(end.map(|end| end.at))),
+            ("resolved_by", end.map(|end| end.by.clone()).unwrap_or_default()),
+            ("resolved_because", end.map(|end| end.because.clone()).unwrap_or_default()),
         ]
     }
 
@@ -102,6 +106,15 @@ pub fn show(incident: &Incident, view: View) -> String {
     let severity = Style::of_state(&incident.severity).paint(&plain(&incident.severity), view.colour);
     let mut text =
         format!("{}  {state}, {severity}\n  {}\n\n", plain(&incident.title), plain(&incident.explanation));
+    if let Some(end) = &incident.resolved {
+        let by = if end.by.is_empty() { String::new() } else { format!(" by {}", plain(&end.by)) };
+        let because = plain(&end.because);
+        text.push_str(&format!(
+            "  resolved {} ({} ago){by}: {because}\n\n",
+            absolute(end.at),
+            age(end.at, view.now)
+        ));
+    }
     for (label, value) in facts(incident, view) {
         text.push_str(&format!("  {label:<12}{value}\n"));
     }
@@ -149,7 +162,7 @@ fn evidence(incident: &Incident) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use squadron_api::incident::{Evidence, HitJob};
+    use squadron_api::incident::{Evidence, HitJob, Resolved};
     use squadron_core::id::{IncidentId, JobId};
 
     use super::*;
@@ -179,6 +192,7 @@ mod tests {
             }],
             first_seen_at: NOW.plus_millis(-30_000),
             last_seen_at: NOW.plus_millis(-28_000),
+            resolved: None,
             version: 1,
         }
     }
@@ -206,5 +220,19 @@ mod tests {
         Next
           Raise the worker's memory limit above 2 GiB.
         ");
+    }
+
+    #[test]
+    fn resolved_incident_says_who_ended_it_and_why() {
+        let end = Resolved {
+            at: NOW.plus_millis(-5_000),
+            by: "ann".into(),
+            because: "the limit was raised".into(),
+        };
+        let by_hand = Incident { state: "resolved".into(), resolved: Some(end.clone()), ..oom() };
+        let told = "\n  resolved 2026-11-30T01:03:15Z (5 s ago) by ann: the limit was raised\n";
+        assert!(show(&by_hand, VIEW).contains(told), "{}", show(&by_hand, VIEW));
+        let by_itself = Incident { resolved: Some(Resolved { by: String::new(), ..end }), ..by_hand };
+        assert!(show(&by_itself, VIEW).contains("(5 s ago): the limit was raised"));
     }
 }

@@ -1,4 +1,4 @@
-//! `incidents`: what broke, on what evidence, and whom it hit.
+//! `incidents`: what broke, on what evidence, and whom it hit; and a person's word that it is over.
 
 use clap::{Args, Subcommand, ValueEnum};
 use squadron_api::{Page, incident::Incident};
@@ -21,7 +21,8 @@ const HELP: &str = "\
 Examples:
   squadron incidents                     # open ones, the same as incidents list
   squadron incidents --state all -o wide
-  squadron incidents show 0193a5a0-7c1e-7000-8000-1f2e3d4c5b6a";
+  squadron incidents show 0193a5a0-7c1e-7000-8000-1f2e3d4c5b6a
+  squadron incidents resolve ID --reason \"the GPU was replaced\"";
 
 const LIST_HELP: &str = "\
 Examples:
@@ -33,7 +34,13 @@ Examples:
   squadron incidents show 0193a5a0-7c1e-7000-8000-1f2e3d4c5b6a
   squadron incidents show ID -o json | jq .evidence";
 
-/// Incidents: list, show
+const RESOLVE_HELP: &str = "\
+Examples:
+  squadron incidents resolve 0193a5a0-7c1e-7000-8000-1f2e3d4c5b6a --reason \"the GPU was replaced\"
+
+The reason is shown with the incident and in the timelines of the jobs it hit, and kept in the audit log. What is seen of the same cause afterwards is a new incident.";
+
+/// Incidents: list, show, resolve
 #[derive(Debug, Args)]
 #[command(alias = "incident", after_help = HELP, args_conflicts_with_subcommands = true)]
 pub struct IncidentsArgs {
@@ -53,6 +60,18 @@ enum IncidentsVerb {
     Show {
         /// Id, as the list shows it
         id: String,
+        /// Format
+        #[arg(short, long, value_enum, default_value_t)]
+        output: ItemFormat,
+    },
+    /// Say that an incident is over, and why
+    #[command(after_help = RESOLVE_HELP)]
+    Resolve {
+        /// Id, as the list shows it
+        id: String,
+        /// Why it is over; shown with the incident and kept in the audit log
+        #[arg(long)]
+        reason: String,
         /// Format
         #[arg(short, long, value_enum, default_value_t)]
         output: ItemFormat,
@@ -90,15 +109,19 @@ impl Which {
 pub async fn run(args: IncidentsArgs, app: &App) -> Result<Exit, Failure> {
     match args.verb.unwrap_or(IncidentsVerb::List(args.list)) {
         IncidentsVerb::List(args) => run_list(&args, app).await,
-        IncidentsVerb::Show { id, output } => {
-            let incident = app.client()?.incident(&id).await?;
-            app.out.data(&item(&incident, output, || {
-                let view = app.view(now());
-                wrapped(&show(&incident, view), view.width)
-            }))?;
-            Ok(Exit::Ok)
+        IncidentsVerb::Show { id, output } => print(&app.client()?.incident(&id).await?, output, app),
+        IncidentsVerb::Resolve { id, reason, output } => {
+            print(&app.client()?.resolve_incident(&id, &reason).await?, output, app)
         }
     }
+}
+
+fn print(incident: &Incident, output: ItemFormat, app: &App) -> Result<Exit, Failure> {
+    app.out.data(&item(incident, output, || {
+        let view = app.view(now());
+        wrapped(&show(incident, view), view.width)
+    }))?;
+    Ok(Exit::Ok)
 }
 
 async fn run_list(args: &ListArgs, app: &App) -> Result<Exit, Failure> {

@@ -30,7 +30,27 @@ pub struct Incident {
     pub first_seen_at: Timestamp,
     #[schema(value_type = String, format = DateTime)]
     pub last_seen_at: Timestamp,
+    /// Absent while it is open.
+    pub resolved: Option<Resolved>,
     pub version: i64,
+}
+
+/// How an incident ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Resolved {
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+    /// Who said so; empty where Squadron saw that it was over.
+    pub by: String,
+    pub because: String,
+}
+
+/// Body of `POST /api/v1/incidents/{incident}/resolve`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResolveRequest {
+    /// Why it is over; shown with the incident and kept in the audit log. 1 to 500 characters.
+    pub reason: String,
 }
 
 /// A job that the incident hit.

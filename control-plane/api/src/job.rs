@@ -144,7 +144,7 @@ pub struct Why {
 /// One reason why a job waits, most actionable first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Blocker {
-    /// Stable word, for example `CLUSTER_FULL`, `TOO_BIG`, `CLUSTER_STALE`, `NO_CLUSTER`.
+    /// Stable word, for example `CLUSTER_FULL`, `TOO_BIG`, `NO_MATCHING_NODE`, `CLUSTER_STALE`, `NO_CLUSTER`.
     pub code: String,
     /// The cluster it speaks of; empty when it is about all.
     pub cluster: String,

@@ -54,6 +54,8 @@ pub const QUEUES: &str = "/api/v1/queues";
 pub const INCIDENTS: &str = "/api/v1/incidents";
 /// `GET`: [`crate::incident::Incident`].
 pub const INCIDENT: &str = "/api/v1/incidents/{incident}";
+/// `POST` a [`crate::incident::ResolveRequest`]; answers [`crate::incident::Incident`].
+pub const INCIDENT_RESOLVE: &str = "/api/v1/incidents/{incident}/resolve";
 
 /// `GET` with a [`crate::usage::UsageQuery`]: [`crate::usage::Usage`].
 pub const USAGE: &str = "/api/v1/usage";

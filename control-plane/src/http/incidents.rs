@@ -1,4 +1,4 @@
-//! Incidents: list and look at, as the correlator wrote them.
+//! Incidents: list and look at, as the correlator wrote them; and a person's word that one is over.
 
 use axum::{
     Json,
@@ -8,14 +8,15 @@ use serde::Deserialize;
 use squadron_api::{
     Page,
     error::Code,
-    incident::{Evidence, HitJob, Incident},
+    incident::{Evidence, HitJob, Incident, ResolveRequest, Resolved},
     route,
 };
-use squadron_core::authz::Action;
+use squadron_core::{authz::Action, id::IncidentId, incident::resolve::Refused};
 use squadron_store::incident::IncidentRow;
 use utoipa::{IntoParams, OpenApi};
 
 use super::{
+    auth::Caller,
     error::{Api, Result},
     page,
     routes::{Access, Routes},
@@ -24,15 +25,14 @@ use crate::state::AppState;
 
 /// These routes' part of the OpenAPI document.
 #[derive(OpenApi)]
-#[openapi(paths(list, show))]
+#[openapi(paths(list, show, resolve))]
 pub struct Doc;
 
 pub fn mount(routes: Routes) -> Routes {
-    routes.get(route::INCIDENTS, Access::Needs(Action::ReadIncidents), list).get(
-        route::INCIDENT,
-        Access::Needs(Action::ReadIncidents),
-        show,
-    )
+    routes
+        .get(route::INCIDENTS, Access::Needs(Action::ReadIncidents), list)
+        .get(route::INCIDENT, Access::Needs(Action::ReadIncidents), show)
+        .post(route::INCIDENT_RESOLVE, Access::Needs(Action::ManageIncidents), resolve)
 }
 
 /// Which incidents.
@@ -71,10 +71,51 @@ async fn list(
 #[utoipa::path(get, path = route::INCIDENT, tag = "incidents", params(("incident" = String, Path)),
     responses((status = 200, body = Incident)))]
 async fn show(State(app): State<AppState>, Path(incident): Path<String>) -> Result<Json<Incident>> {
-    let missing = || Api::not_found("incident", &incident, "squadron incidents list");
-    let id = incident.parse().map_err(|_| missing())?;
-    let row = app.store.incident(id).await?.ok_or_else(missing)?;
+    let row = app.store.incident(id(&incident)?).await?.ok_or_else(|| missing(&incident))?;
     Ok(Json(view(row)))
+}
+
+/// Ends an incident by a person's word. What is seen of the same cause afterwards is a new incident.
+#[utoipa::path(post, path = route::INCIDENT_RESOLVE, tag = "incidents", params(("incident" = String, Path)),
+    request_body = ResolveRequest, responses((status = 200, body = Incident)))]
+async fn resolve(
+    State(app): State<AppState>,
+    caller: Caller,
+    Path(incident): Path<String>,
+    Json(request): Json<ResolveRequest>,
+) -> Result<Json<Incident>> {
+    let id = id(&incident)?;
+    let entry = caller.entry("incident.resolve", id.0, &request.reason);
+    match app.store.resolve_incident(id, &request.reason, &entry).await? {
+        None => return Err(missing(&incident)),
+        Some(Err(refused)) => return Err(not_resolved(id, &refused)),
+        Some(Ok(version)) => app.wake.changed("incident", id, version),
+    }
+    let row = app.store.incident(id).await?.ok_or_else(|| missing(&incident))?;
+    Ok(Json(view(row)))
+}
+
+fn id(incident: &str) -> Result<IncidentId> {
+    incident.parse().map_err(|_| missing(incident))
+}
+
+fn missing(incident: &str) -> Api {
+    Api::not_found("incident", squadron_core::sentence::clip(incident, 80), "squadron incidents list")
+}
+
+fn not_resolved(id: IncidentId, refused: &Refused) -> Api {
+    match refused {
+        Refused::NoReason | Refused::TooLong => Api::new(
+            Code::BadRequest,
+            refused.to_string(),
+            "say in a sentence why it is over, for example \"the GPU was replaced\"",
+        ),
+        Refused::Over(_) => Api::new(
+            Code::Conflict,
+            refused.to_string(),
+            format!("look at it with `squadron incidents show {id}`"),
+        ),
+    }
 }
 
 fn view(row: IncidentRow) -> Incident {
@@ -99,6 +140,7 @@ fn view(row: IncidentRow) -> Incident {
         evidence: evidence.collect(),
         first_seen_at: row.first_seen_at,
         last_seen_at: row.last_seen_at,
+        resolved: row.resolved.map(|end| Resolved { at: end.at, by: end.by, because: end.because }),
         version: row.version,
     }
 }

@@ -1,14 +1,14 @@
 //! The correlator's loop: facts behind the projector's cursor become changes of incidents.
 //!
 //! Invariant: changes and cursor are one transaction. It follows the projector, so pods and attempts that a fact speaks
-//! of are known when it is judged.
+//! of are known when it is judged. What a person changed while it was being judged is judged again.
 
 use squadron_core::{
     id::ClusterId,
     incident::{Change, Seen, concerns, correlate},
 };
 use squadron_store::{
-    Result,
+    Result, StoreError,
     cursor::{self, Batch, Position},
     incident,
     term::{self, Term},
@@ -31,7 +31,10 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
     for batch in &batches {
         let facts = relevant(batch);
         let changes = if facts.is_empty() { Vec::new() } else { judge(app, batch.cluster, &facts).await? };
-        consume(app, &term, batch, &changes).await?;
+        match consume(app, &term, batch, &changes).await {
+            Err(StoreError::Changed { .. }) => {}
+            done => done?,
+        }
     }
     Ok(if batches.is_empty() { Left::Nothing } else { Left::More })
 }

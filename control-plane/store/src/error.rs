@@ -24,6 +24,9 @@ pub enum StoreError {
     /// Another process took the duty over; nothing was written.
     #[error("the duty {duty} is another process's now")]
     Fenced { duty: &'static str },
+    /// What was judged changed before the judgement was written; nothing was written, so judge again.
+    #[error("{what} changed while it was being judged")]
+    Changed { what: &'static str },
     /// A row holds something that this version cannot read.
     #[error("a row of {table} cannot be read: {problem}")]
     Corrupt { table: &'static str, problem: String },

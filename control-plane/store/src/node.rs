@@ -3,7 +3,7 @@
 //! Invariant: an older fact never overwrites a newer one; a node that is gone stays gone, because its successor has
 //! another uid.
 
-use sqlx::{PgConnection, Row};
+use sqlx::{PgConnection, Row, types::Json};
 use squadron_core::{fact::NodeFact, id::ClusterId, resources::Resources, time::Timestamp};
 
 use crate::{
@@ -23,13 +23,14 @@ pub async fn show(
     let done = sqlx::query(
         "insert into node as n (cluster_id, uid, name, ready, unschedulable, capacity_cpu_milli, capacity_memory_bytes,
                 capacity_gpus, allocatable_cpu_milli, allocatable_memory_bytes, allocatable_gpus, gpu_model,
-                instance_type, first_seen_at, gone_at, observed_at, epoch, seq)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, case when $15 then $14 end, $14, $16, $17)
+                instance_type, first_seen_at, gone_at, observed_at, epoch, seq, labels, taints)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, case when $15 then $14 end, $14, $16, $17,
+                 $18, $19)
          on conflict (cluster_id, uid) do update
          set name = $3, ready = $4, unschedulable = $5, capacity_cpu_milli = $6, capacity_memory_bytes = $7,
              capacity_gpus = $8, allocatable_cpu_milli = $9, allocatable_memory_bytes = $10, allocatable_gpus = $11,
              gpu_model = $12, instance_type = $13, gone_at = coalesce(n.gone_at, case when $15 then $14 end),
-             observed_at = $14, epoch = $16, seq = $17
+             observed_at = $14, epoch = $16, seq = $17, labels = $18, taints = $19
          where (n.epoch, n.seq) < ($16, $17)",
     )
     .bind(cluster.0)
@@ -49,6 +50,8 @@ pub async fn show(
     .bind(node.gone)
     .bind(position.epoch)
     .bind(position.seq)
+    .bind(Json(&node.face.labels))
+    .bind(Json(&node.face.taints))
     .execute(db)
     .await?;
     Ok(done.rows_affected() == 1)

@@ -3,7 +3,8 @@
 use crate::{
     dispatch::{
         Blocker, Cause, Cluster, Standing, Waiting, gang_total,
-        room::{NoFit, Room, closeness},
+        mismatch::mismatch,
+        room::{NoFit, Room, closeness, pod},
     },
     resources::Resources,
     sentence::{amount, list, when},
@@ -26,7 +27,7 @@ pub(crate) fn explain(job: &Waiting, all: &[Looked<'_>]) -> Vec<Blocker> {
     }
     let with_nodes: Vec<&Looked<'_>> =
         considered.iter().filter(|one| !one.cluster.nodes.is_empty()).copied().collect();
-    if !with_nodes.is_empty() && with_nodes.iter().all(|one| never_fits(job, one.cluster).is_some()) {
+    if !with_nodes.is_empty() && with_nodes.iter().all(|one| is_too_small(job, one.cluster)) {
         return vec![too_big(job, &with_nodes)];
     }
     let mut blockers: Vec<Blocker> = considered.iter().map(|one| of_cluster(job, one)).collect();
@@ -37,15 +38,13 @@ pub(crate) fn explain(job: &Waiting, all: &[Looked<'_>]) -> Vec<Blocker> {
 
 /// The pod that fits nowhere even when every known node is empty, ready or not.
 fn never_fits(job: &Waiting, cluster: &Cluster) -> Option<NoFit> {
-    everything(cluster).pack(&job.gang).err()
+    Room::everything(cluster).pack(&job.gang).err()
 }
 
-/// The cluster's nodes, empty, with those that are not usable at the moment.
-fn everything(cluster: &Cluster) -> Room {
-    let mut nodes: Vec<(String, Resources)> =
-        cluster.nodes.iter().map(|node| (node.name.clone(), node.allocatable)).collect();
-    nodes.sort_by(|a, b| a.0.cmp(&b.0));
-    Room { nodes }
+/// It would not fit even if every node had the labels and taints that it accepts.
+fn is_too_small(job: &Waiting, cluster: &Cluster) -> bool {
+    let room = Room::everything(cluster);
+    room.pack(&job.gang).err().is_some_and(|no_fit| mismatch(&cluster.name, &room, &no_fit).is_none())
 }
 
 fn nowhere(job: &Waiting, all: &[Looked<'_>]) -> Blocker {
@@ -75,7 +74,9 @@ fn too_big(job: &Waiting, considered: &[&Looked<'_>]) -> Blocker {
     let mut largest: Vec<(i128, &Looked<'_>, NoFit)> = considered
         .iter()
         .filter_map(|one| never_fits(job, one.cluster).map(|no_fit| (*one, no_fit)))
-        .map(|(one, no_fit)| (best_closeness(&everything(one.cluster), no_fit.requests), one, no_fit))
+        .map(|(one, no_fit)| {
+            (best_closeness(&Room::everything(one.cluster).for_pod(&no_fit), no_fit.requests), one, no_fit)
+        })
         .collect();
     largest.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cluster.name.cmp(&b.1.cluster.name)));
     match largest.first() {
@@ -89,15 +90,16 @@ fn best_closeness(room: &Room, requests: Resources) -> i128 {
 }
 
 fn too_big_for(job: &Waiting, cluster: &Cluster, no_fit: &NoFit) -> Blocker {
-    let room = everything(cluster);
+    let room = Room::everything(cluster).for_pod(no_fit);
     let largest = room.roomiest_for(no_fit.requests).map(|(_, free)| *free).unwrap_or_default();
     let scope = if job.pinned.is_some() { "the cluster it is pinned to" } else { "any cluster" };
     let one_pod = !no_fit.requests.fits(largest);
     let sentence = if one_pod {
         format!(
-            "it never fits on {scope}: its {} asks for {}, and the largest node, in {}, has {}",
+            "it never fits on {scope}: its {} asks for {}, and the largest node{}, in {}, has {}",
             pod(&no_fit.role),
             amount(no_fit.requests),
+            if no_fit.wish.is_empty() { "" } else { " that it may use" },
             cluster.name,
             amount(largest)
         )
@@ -121,14 +123,6 @@ fn too_big_for(job: &Waiting, cluster: &Cluster, no_fit: &NoFit) -> Blocker {
     Blocker { code: Cause::TooBig, cluster: String::new(), sentence, try_this }
 }
 
-/// `head pod`, `submitter pod`, `pod of worker group small`.
-fn pod(role: &str) -> String {
-    match role {
-        "head" | "submitter" => format!("{role} pod"),
-        group => format!("pod of worker group {group}"),
-    }
-}
-
 fn of_cluster(job: &Waiting, one: &Looked<'_>) -> Blocker {
     let name = &one.cluster.name;
     let blocker = |code, sentence: String, try_this: &str| Blocker {
@@ -147,12 +141,20 @@ fn of_cluster(job: &Waiting, one: &Looked<'_>) -> Blocker {
         return blocker(Cause::NoReadyNode, sentence, "make a node of that cluster ready");
     }
     if let Some(no_fit) = never_fits(job, one.cluster) {
+        if let Some((sentence, next)) = mismatch(name, &Room::everything(one.cluster), &no_fit) {
+            return blocker(Cause::NoMatchingNode, sentence, &next);
+        }
         let sentence = format!(
             "{name} is too small for it even when empty: its {} asks for {}",
             pod(&no_fit.role),
             amount(no_fit.requests)
         );
         return blocker(Cause::ClusterFull, sentence, "");
+    }
+    let now = one.free.pack(&job.gang).err();
+    if let Some((sentence, _)) = now.and_then(|no_fit| mismatch(name, one.free, &no_fit)) {
+        let sentence = format!("{sentence}; those that would do are not ready");
+        return blocker(Cause::NoReadyNode, sentence, "make such a node of that cluster ready");
     }
     blocker(Cause::ClusterFull, full_sentence(job, one), "")
 }
@@ -164,9 +166,12 @@ fn full_sentence(job: &Waiting, one: &Looked<'_>) -> String {
     match one.free.pack(&job.gang) {
         Ok(_) => format!("{name} has room again; the next pass places the job"),
         Err(no_fit) => {
-            let lacks = lacking(no_fit.requests, one.free);
+            let usable = one.free.for_pod(&no_fit);
+            let narrower = usable.nodes.len() < one.free.nodes.len();
+            let which = if narrower { "no node that it may use has" } else { "no node has" };
+            let lacks = lacking(no_fit.requests, &usable);
             format!(
-                "{name} is full: the job asks for {asked}, free are {free}; no node has {lacks} left for its {}",
+                "{name} is full: the job asks for {asked}, free are {free}; {which} {lacks} left for its {}",
                 pod(&no_fit.role)
             )
         }

@@ -1,12 +1,15 @@
 //! Dispatch: decides which waiting job goes to which cluster, and tells every other job why it waits.
 //!
 //! Owns placement. Invariants: a waiting job is either assigned or has at least one blocker; nothing is assigned beyond
-//! what the nodes of a cluster have free; a cluster that is silent or not accepted gets nothing; the order of the input
+//! what the nodes of a cluster have free, and none to a node whose labels or taints its pods do not accept; a cluster that is silent or not accepted gets nothing; the order of the input
 //! does not matter. Within a queue the oldest job is looked at first; one that does not fit is passed over, and told so.
 //! Fails safe: a snapshot that is too old makes jobs wait. Repaired by the next pass, which looks at everything again.
 
 mod blockers;
 mod choose;
+mod mismatch;
+#[cfg(test)]
+mod node_tests;
 mod plan;
 mod room;
 #[cfg(test)]
@@ -17,12 +20,13 @@ use serde::{Deserialize, Serialize};
 pub use crate::dispatch::plan::plan;
 use crate::{
     id::{AttemptId, ClusterId, JobId},
+    placement::{Face, NodeWish},
     resources::Resources,
     time::Timestamp,
 };
 
 /// Equal pods of a job: the head, the submitter, or the minimum of one worker group.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct GangPart {
     /// `head`, `submitter` or the name of a worker group.
     pub role: String,
@@ -30,6 +34,9 @@ pub struct GangPart {
     /// Of one pod.
     #[serde(flatten)]
     pub requests: Resources,
+    /// Which nodes will do for one pod.
+    #[serde(default, skip_serializing_if = "NodeWish::is_empty")]
+    pub wish: NodeWish,
 }
 
 /// Everything the pods of a gang ask for together.
@@ -69,12 +76,13 @@ pub struct Cluster {
     pub attempts: Vec<Held>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Node {
     pub name: String,
     /// Ready and not cordoned.
     pub usable: bool,
     pub allocatable: Resources,
+    pub face: Face,
 }
 
 #[derive(Clone, Debug)]
@@ -126,6 +134,8 @@ pub enum Cause {
     TooBig,
     /// There is room, but not where the job is pinned to.
     Pinned,
+    /// The cluster's nodes have other labels or taints than a pod of the job accepts.
+    NoMatchingNode,
     /// No cluster is accepted.
     NoCluster,
     /// The cluster could hold it, but not now.
@@ -142,6 +152,7 @@ impl Cause {
         match self {
             Cause::TooBig => "TOO_BIG",
             Cause::Pinned => "PINNED",
+            Cause::NoMatchingNode => "NO_MATCHING_NODE",
             Cause::NoCluster => "NO_CLUSTER",
             Cause::ClusterFull => "CLUSTER_FULL",
             Cause::NoReadyNode => "NO_READY_NODE",

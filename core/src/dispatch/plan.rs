@@ -95,7 +95,8 @@ fn blocked(left: &[&Waiting], sites: &[Open<'_>], overtakers: &BTreeMap<&str, Ve
 fn sentence(job: &Waiting, position: u32, length: u32, overtaken: usize, blockers: &[Blocker]) -> String {
     let first = blockers.first().map_or("", |blocker| blocker.sentence.as_str());
     let mut text = format!("queued in {}, {} of {length}: {first}", job.queue, ordinal(position));
-    let could_run = !blockers.iter().any(|blocker| matches!(blocker.code, Cause::TooBig | Cause::NoCluster));
+    let is_never = |code| matches!(code, Cause::TooBig | Cause::NoCluster | Cause::NoMatchingNode);
+    let could_run = !blockers.iter().all(|blocker| is_never(blocker.code));
     if overtaken > 0 && could_run {
         text.push_str(&format!("; {} that came later fitted and went first", count(overtaken, "job")));
     }

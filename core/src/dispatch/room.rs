@@ -1,13 +1,15 @@
-//! Room: what the nodes of a cluster have free, and whether a gang fits into it.
+//! Room: what the nodes of a cluster have free, and whether a gang fits into it. A node whose labels or taints a pod does
+//! not accept is no room for that pod.
 //!
 //! Packing is first-fit decreasing over nodes in the order of their names. It may miss a packing that exists; it never
 //! claims one that does not.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    dispatch::{Cluster, GangPart, Held, Pod},
+    dispatch::{Cluster, GangPart, Held, Node, Pod},
     id::AttemptId,
+    placement::{Face, NodeWish},
     resources::Resources,
 };
 
@@ -15,6 +17,8 @@ use crate::{
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Room {
     pub(crate) nodes: Vec<(String, Resources)>,
+    /// Labels and taints of the same nodes, shared between copies.
+    pub(crate) faces: Arc<Vec<Face>>,
 }
 
 /// Where a gang's pods would go.
@@ -31,19 +35,38 @@ pub(crate) struct Packing {
 pub(crate) struct NoFit {
     pub(crate) role: String,
     pub(crate) requests: Resources,
+    pub(crate) wish: NodeWish,
 }
 
 impl Room {
     /// The cluster's usable nodes as if nothing ran on them.
     pub(crate) fn empty(cluster: &Cluster) -> Room {
-        let mut nodes: Vec<(String, Resources)> = cluster
-            .nodes
-            .iter()
-            .filter(|node| node.usable)
-            .map(|node| (node.name.clone(), node.allocatable))
-            .collect();
-        nodes.sort_by(|a, b| a.0.cmp(&b.0));
-        Room { nodes }
+        Room::of(cluster.nodes.iter().filter(|node| node.usable), |node| node.face.clone())
+    }
+
+    /// All nodes, empty, as they are when nothing ails them: what comes and goes with a node's condition does not count.
+    pub(crate) fn everything(cluster: &Cluster) -> Room {
+        Room::of(cluster.nodes.iter(), |node| {
+            let lasting = node.face.taints.iter().filter(|taint| !taint.is_condition());
+            Face { labels: node.face.labels.clone(), taints: lasting.cloned().collect() }
+        })
+    }
+
+    fn of<'a>(nodes: impl Iterator<Item = &'a Node>, face: impl Fn(&Node) -> Face) -> Room {
+        let mut nodes: Vec<&Node> = nodes.collect();
+        nodes.sort_by(|a, b| a.name.cmp(&b.name));
+        Room {
+            nodes: nodes.iter().map(|node| (node.name.clone(), node.allocatable)).collect(),
+            faces: Arc::new(nodes.into_iter().map(face).collect()),
+        }
+    }
+
+    /// The nodes that will do for such a pod, whatever they have free.
+    pub(crate) fn for_pod(&self, no_fit: &NoFit) -> Room {
+        let accepts = |face: &Face| no_fit.wish.accepts(face, no_fit.requests.gpus);
+        let both = self.nodes.iter().zip(self.faces.iter()).filter(|(_, face)| accepts(face));
+        let (nodes, faces): (Vec<_>, Vec<_>) = both.map(|(node, face)| (node.clone(), face.clone())).unzip();
+        Room { nodes, faces: Arc::new(faces) }
     }
 
     /// What is left beside the pods that are there and those that live attempts still need.
@@ -59,12 +82,21 @@ impl Room {
     }
 
     /// Takes the room of pods that have no node yet; one that fits nowhere takes none, as the scheduler leaves it out.
-    fn reserve(&mut self, pods: &[Resources]) {
-        for requests in pods {
-            if let Some((_, free)) = self.nodes.iter_mut().find(|(_, free)| requests.fits(*free)) {
-                *free = *free - *requests;
+    fn reserve(&mut self, pods: &[(Resources, Option<&NodeWish>)]) {
+        let none = NodeWish::default();
+        for (requests, wish) in pods {
+            if let Some(index) = self.first_fit(*requests, wish.unwrap_or(&none)) {
+                self.nodes[index].1 = self.nodes[index].1 - *requests;
             }
         }
+    }
+
+    /// The first node by name that has room and will do. Room is looked at first, because it costs less.
+    fn first_fit(&self, requests: Resources, wish: &NodeWish) -> Option<usize> {
+        self.nodes
+            .iter()
+            .zip(self.faces.iter())
+            .position(|((_, free), face)| requests.fits(*free) && wish.accepts(face, requests.gpus))
     }
 
     /// Places the whole gang or names the pod that found no node.
@@ -73,9 +105,9 @@ impl Room {
         let mut used = Vec::new();
         for part in by_size(gang) {
             for _ in 0..part.count {
-                let found = left.nodes.iter().position(|(_, free)| part.requests.fits(*free));
-                let Some(index) = found else {
-                    return Err(NoFit { role: part.role.clone(), requests: part.requests });
+                let Some(index) = left.first_fit(part.requests, &part.wish) else {
+                    let (role, wish) = (part.role.clone(), part.wish.clone());
+                    return Err(NoFit { role, requests: part.requests, wish });
                 };
                 left.nodes[index].1 = left.nodes[index].1 - part.requests;
                 used.push(index);
@@ -118,14 +150,30 @@ pub(crate) fn size(requests: Resources) -> (i64, i64, i64) {
     (requests.gpus, requests.memory_bytes, requests.cpu_milli)
 }
 
-/// Requests of pods that will come: unbound ones, and those that a live attempt still lacks. Largest first.
-fn expected(cluster: &Cluster) -> Vec<Resources> {
-    let unbound = cluster.pods.iter().filter(|pod| pod.node.is_empty()).map(|pod| pod.requests);
+/// `head pod`, `submitter pod`, `pod of worker group small`.
+pub(crate) fn pod(role: &str) -> String {
+    match role {
+        "head" | "submitter" => format!("{role} pod"),
+        group => format!("pod of worker group {group}"),
+    }
+}
+
+/// Requests of pods that will come, and the nodes that they ask for: unbound ones, and those that a live attempt still
+/// lacks. Largest first.
+fn expected(cluster: &Cluster) -> Vec<(Resources, Option<&NodeWish>)> {
+    let unbound = cluster.pods.iter().filter(|pod| pod.node.is_empty());
+    let unbound = unbound.map(|pod| (pod.requests, wish_of(cluster, pod)));
     let seen = seen_per_role(&cluster.pods);
-    let mut pods: Vec<Resources> =
-        unbound.chain(cluster.attempts.iter().flat_map(|held| lacking(held, &seen))).collect();
-    pods.sort_by_key(|requests| std::cmp::Reverse(size(*requests)));
+    let lacking = cluster.attempts.iter().flat_map(|held| lacking(held, &seen));
+    let mut pods: Vec<(Resources, Option<&NodeWish>)> = unbound.chain(lacking).collect();
+    pods.sort_by(|a, b| size(b.0).cmp(&size(a.0)).then_with(|| a.1.cmp(&b.1)));
     pods
+}
+
+/// What the pod's part of its attempt's gang asks for; nothing is known of other pods.
+fn wish_of<'a>(cluster: &'a Cluster, pod: &Pod) -> Option<&'a NodeWish> {
+    let held = cluster.attempts.iter().find(|held| Some(held.id) == pod.attempt)?;
+    Some(&held.gang.iter().find(|part| part.role == pod.role)?.wish)
 }
 
 type Seen<'a> = BTreeMap<(AttemptId, &'a str), u32>;
@@ -140,12 +188,12 @@ fn seen_per_role(pods: &[Pod]) -> Seen<'_> {
     seen
 }
 
-fn lacking(held: &Held, seen: &Seen<'_>) -> Vec<Resources> {
+fn lacking<'a>(held: &'a Held, seen: &Seen<'_>) -> Vec<(Resources, Option<&'a NodeWish>)> {
     held.gang
         .iter()
         .flat_map(|part| {
             let there = seen.get(&(held.id, part.role.as_str())).copied().unwrap_or(0);
-            (there..part.count).map(|_| part.requests)
+            (there..part.count).map(|_| (part.requests, Some(&part.wish)))
         })
         .collect()
 }

@@ -9,17 +9,18 @@ use uuid::Uuid;
 
 use super::{room::Room, *};
 
-fn res(cpu: i64, gib: i64, gpus: i64) -> Resources {
+pub(super) fn res(cpu: i64, gib: i64, gpus: i64) -> Resources {
     Resources { cpu_milli: cpu * 1_000, memory_bytes: gib << 30, gpus }
 }
 
-fn cluster(number: u128, name: &str, nodes: &[Resources]) -> Cluster {
+pub(super) fn cluster(number: u128, name: &str, nodes: &[Resources]) -> Cluster {
     let nodes = (0..)
         .zip(nodes)
         .map(|(i, allocatable): (u32, _)| Node {
             name: format!("n{i}"),
             usable: true,
             allocatable: *allocatable,
+            face: Face::default(),
         })
         .collect();
     Cluster {
@@ -32,14 +33,14 @@ fn cluster(number: u128, name: &str, nodes: &[Resources]) -> Cluster {
     }
 }
 
-fn gang(head: Resources, workers: u32, worker: Resources) -> Vec<GangPart> {
+pub(super) fn gang(head: Resources, workers: u32, worker: Resources) -> Vec<GangPart> {
     vec![
-        GangPart { role: "head".into(), count: 1, requests: head },
-        GangPart { role: "small".into(), count: workers, requests: worker },
+        GangPart { role: "head".into(), count: 1, requests: head, ..GangPart::default() },
+        GangPart { role: "small".into(), count: workers, requests: worker, ..GangPart::default() },
     ]
 }
 
-fn waiting(number: u128, gang: Vec<GangPart>) -> Waiting {
+pub(super) fn waiting(number: u128, gang: Vec<GangPart>) -> Waiting {
     Waiting {
         job: JobId(Uuid::from_u128(number)),
         name: format!("job-{number}"),
@@ -59,7 +60,7 @@ fn two_small() -> Vec<Cluster> {
     vec![cluster(1, "east", &[res(2, 8, 0)]), cluster(2, "west", &[res(2, 8, 0)])]
 }
 
-fn codes(blocked: &Blocked) -> Vec<&'static str> {
+pub(super) fn codes(blocked: &Blocked) -> Vec<&'static str> {
     blocked.blockers.iter().map(|blocker| blocker.code.word()).collect()
 }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use crate::{
     attempt::{is_image_trouble, is_oom_killed},
     fact::{ContainerFact, Fact, KernelSignal},
-    incident::{Change, EVIDENCE_KEPT, Hit, Known, Opened, Seen, Topology, image, memory, ray_cluster, xid},
+    incident::{
+        Change, EVIDENCE_KEPT, Hit, Known, Opened, Seen, Topology, image, memory, ray_cluster, resolve, xid,
+    },
     time::Timestamp,
 };
 
@@ -39,9 +41,8 @@ fn ends_or_waits_badly(container: &ContainerFact) -> bool {
 pub fn correlate(known: &[Known], facts: &[Seen], topology: &Topology, now: Timestamp) -> Vec<Change> {
     let mut board: BTreeMap<String, Known> = BTreeMap::new();
     for incident in known {
-        let newer =
-            |before: &Known| before.resolved_at.is_none() || before.resolved_at > incident.resolved_at;
-        if incident.resolved_at.is_none() || !board.get(&incident.fingerprint).is_some_and(newer) {
+        let newer = |before: &Known| before.resolved.is_none() || ended_at(before) > ended_at(incident);
+        if incident.resolved.is_none() || !board.get(&incident.fingerprint).is_some_and(newer) {
             board.insert(incident.fingerprint.clone(), incident.clone());
         }
     }
@@ -51,9 +52,13 @@ pub fn correlate(known: &[Known], facts: &[Seen], topology: &Topology, now: Time
             changes.extend(settle(finding, &mut board));
         }
     }
-    let open = board.values().filter(|incident| incident.resolved_at.is_none());
+    let open = board.values().filter(|incident| incident.resolved.is_none());
     changes.extend(open.filter_map(|incident| over(incident, topology, now)));
     changes
+}
+
+fn ended_at(incident: &Known) -> Option<Timestamp> {
+    incident.resolved.as_ref().map(|resolved| resolved.at)
 }
 
 fn finding(seen: &Seen, topology: &Topology, board: &BTreeMap<String, Known>) -> Option<Finding> {
@@ -75,19 +80,23 @@ fn finding(seen: &Seen, topology: &Topology, board: &BTreeMap<String, Known>) ->
 /// Puts a finding where it belongs and keeps the board up to date.
 fn settle(finding: Finding, board: &mut BTreeMap<String, Known>) -> Option<Change> {
     let own = finding.opened.fingerprint.clone();
-    let target =
-        finding.joins.into_iter().chain([own.clone()]).find(|fingerprint| {
-            board.get(fingerprint).is_some_and(|incident| incident.resolved_at.is_none())
-        });
+    let target = finding
+        .joins
+        .into_iter()
+        .chain([own.clone()])
+        .find(|fingerprint| board.get(fingerprint).is_some_and(|incident| incident.resolved.is_none()));
     if let Some(incident) = target.and_then(|fingerprint| board.get_mut(&fingerprint)) {
         return append(finding.opened, incident);
     }
-    let told_before = board.get(&own).and_then(|incident| incident.resolved_at);
-    if !finding.begins || told_before.is_some_and(|resolved| finding.opened.evidence.at <= resolved) {
+    let before = board.get(&own).and_then(|incident| incident.resolved.clone());
+    let is_told = before.as_ref().is_some_and(|resolved| finding.opened.evidence.at <= resolved.at);
+    if !finding.begins || is_told {
         return None;
     }
-    board.insert(own, as_known(&finding.opened));
-    Some(Change::Open(Box::new(finding.opened)))
+    let mut opened = finding.opened;
+    opened.explanation.push_str(&before.as_ref().and_then(resolve::again).unwrap_or_default());
+    board.insert(own, as_known(&opened));
+    Some(Change::Open(Box::new(opened)))
 }
 
 /// One more fact of a known cause. A fact that hits another job is evidence even if its text is known.
@@ -111,7 +120,7 @@ fn as_known(opened: &Opened) -> Known {
         node: opened.node.clone(),
         verdict: opened.verdict.clone(),
         last_seen_at: opened.evidence.at,
-        resolved_at: None,
+        resolved: None,
         raws: [opened.evidence.raw.clone()].into(),
         jobs: opened.hits.iter().map(|hit| hit.job).collect(),
     }

@@ -9,6 +9,7 @@ mod correlate;
 mod image;
 mod memory;
 mod ray_cluster;
+pub mod resolve;
 #[cfg(test)]
 mod tests;
 mod xid;
@@ -16,7 +17,10 @@ mod xid_table;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use crate::incident::correlate::{concerns, correlate};
+pub use crate::incident::{
+    correlate::{concerns, correlate},
+    resolve::Resolved,
+};
 use crate::{
     fact::Fact,
     id::{AttemptId, JobId},
@@ -44,7 +48,7 @@ pub struct Known {
     pub verdict: String,
     pub last_seen_at: Timestamp,
     /// None while it is open.
-    pub resolved_at: Option<Timestamp>,
+    pub resolved: Option<Resolved>,
     /// Raw texts of its evidence.
     pub raws: BTreeSet<String>,
     /// Jobs that it is known to have hit.

@@ -101,7 +101,7 @@ fn known(changes: &[Change], resolved_at: Option<Timestamp>) -> Vec<Known> {
             node: opened.node.clone(),
             verdict: opened.verdict.clone(),
             last_seen_at: opened.evidence.at,
-            resolved_at,
+            resolved: resolved_at.map(|at| Resolved { at, by: String::new(), because: String::new() }),
             raws: [opened.evidence.raw.clone()].into(),
             jobs: opened.hits.iter().map(|hit| hit.job).collect(),
         })
@@ -268,4 +268,23 @@ fn addresses_of_one_device_are_one_device() {
     for text in ["0000:3b:00", "PCI:0000:3B:00", "00000000:3b:00.0"] {
         assert_eq!(xid::normal_pci(text), "0000:3b:00");
     }
+}
+
+#[test]
+fn what_a_person_resolved_stays_so_and_what_is_seen_afterwards_is_a_new_incident() {
+    let first = correlate(&[], &[xid(1, 79, &["default/train-w"])], &topology(), at(2));
+    let by_hand = |incidents: Vec<Known>| -> Vec<Known> {
+        let resolved = resolve::by_hand(None, "ann", "the GPU was replaced", at(60)).ok();
+        incidents.into_iter().map(|known| Known { resolved: resolved.clone(), ..known }).collect()
+    };
+    let resolved = by_hand(known(&first, None));
+    let late = correlate(&resolved, &[xid(59, 79, &["default/train-w"])], &topology(), at(90));
+    assert_eq!(late, [], "seen before the word, told after it");
+    let again = correlate(&resolved, &[xid(61, 79, &["default/train-w"])], &topology(), at(90));
+    let found = opened(&again);
+    assert_eq!(found.len(), 1);
+    let explanation = &found[0].explanation;
+    let said = format!("ann resolved the incident before this one at {}", crate::sentence::when(at(60)));
+    assert!(explanation.contains(&said) && explanation.contains("(the GPU was replaced)"), "{explanation}");
+    assert!(explanation.ends_with("; this was seen afterwards, so it is a new one."), "{explanation}");
 }

@@ -80,7 +80,7 @@ pub(crate) fn normal_pci(text: &str) -> String {
 fn earlier(device: &str, at: Timestamp, board: &BTreeMap<String, Known>) -> Vec<String> {
     let mut found: Vec<&Known> = board
         .values()
-        .filter(|incident| incident.fingerprint.starts_with(device) && incident.resolved_at.is_none())
+        .filter(|incident| incident.fingerprint.starts_with(device) && incident.resolved.is_none())
         .filter(|incident| (0..=FOLLOWS_MS).contains(&at.millis_since(incident.last_seen_at)))
         .collect();
     found.sort_by(|a, b| b.last_seen_at.cmp(&a.last_seen_at).then_with(|| a.fingerprint.cmp(&b.fingerprint)));

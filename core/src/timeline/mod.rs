@@ -30,7 +30,7 @@ pub struct Story<'a> {
     pub placements: Vec<Placement<'a>>,
     /// Facts about the job in the order in which they were told.
     pub facts: &'a [(Timestamp, Fact)],
-    /// When each incident began, and its title.
+    /// When each incident began, and its title; and when and how it ended.
     pub incidents: Vec<(Timestamp, String)>,
     /// Kernel lines among the incidents' evidence.
     pub kernel: Vec<(Timestamp, String)>,

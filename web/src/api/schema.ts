@@ -138,6 +138,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/incidents/{incident}/resolve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ends an incident by a person's word. What is seen of the same cause afterwards is a new incident. */
+        post: operations["incidents_resolve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs": {
         parameters: {
             query?: never;
@@ -509,7 +526,7 @@ export interface components {
         Blocker: {
             /** @description The cluster it speaks of; empty when it is about all. */
             cluster: string;
-            /** @description Stable word, for example `CLUSTER_FULL`, `TOO_BIG`, `CLUSTER_STALE`, `NO_CLUSTER`. */
+            /** @description Stable word, for example `CLUSTER_FULL`, `TOO_BIG`, `NO_MATCHING_NODE`, `CLUSTER_STALE`, `NO_CLUSTER`. */
             code: string;
             sentence: string;
             /** @description What would change it; empty when only time will. */
@@ -608,6 +625,7 @@ export interface components {
             last_seen_at: string;
             next_step: string;
             node: string;
+            resolved?: components["schemas"]["Resolved"] | null;
             /** @description `critical`, `warning` or `info`. */
             severity: string;
             /** @description `open` or `resolved`. */
@@ -756,6 +774,7 @@ export interface components {
                 last_seen_at: string;
                 next_step: string;
                 node: string;
+                resolved?: components["schemas"]["Resolved"] | null;
                 /** @description `critical`, `warning` or `info`. */
                 severity: string;
                 /** @description `open` or `resolved`. */
@@ -893,6 +912,19 @@ export interface components {
             queued: number;
             /** Format: int32 */
             running: number;
+        };
+        /** @description Body of `POST /api/v1/incidents/{incident}/resolve`. */
+        ResolveRequest: {
+            /** @description Why it is over; shown with the incident and kept in the audit log. 1 to 500 characters. */
+            reason: string;
+        };
+        /** @description How an incident ended. */
+        Resolved: {
+            /** Format: date-time */
+            at: string;
+            because: string;
+            /** @description Who said so; empty where Squadron saw that it was over. */
+            by: string;
         };
         /** @description `POST /api/v1/session`: trades a token for a cookie that scripts cannot read; answers [`Me`]. `DELETE` ends it. */
         SignInRequest: {
@@ -1176,6 +1208,31 @@ export interface operations {
             cookie?: never;
         };
         requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Incident"];
+                };
+            };
+        };
+    };
+    incidents_resolve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                incident: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResolveRequest"];
+            };
+        };
         responses: {
             200: {
                 headers: {

@@ -24,6 +24,7 @@ export type Cluster = Omit<Schemas["Cluster"], "allocatable" | "free"> & { alloc
 export type AddClusterReply = Omit<Schemas["AddClusterReply"], "cluster"> & { cluster: Cluster };
 
 export type Incident = Schemas["Incident"];
+export type Resolved = Schemas["Resolved"];
 export type Evidence = Schemas["Evidence"];
 export type Queue = Schemas["Queue"];
 export type Usage = Schemas["Usage"];

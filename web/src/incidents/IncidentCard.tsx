@@ -21,6 +21,7 @@ export function IncidentCard({ incident }: { incident: Incident }) {
         <span>{plural(incident.jobs.length, "job")} hit</span>
         <span>{plural(incident.evidence.length, "piece")} of evidence</span>
         <span>last seen <Ago at={incident.last_seen_at} /></span>
+        {incident.resolved?.by && <span>resolved by {incident.resolved.by}: {incident.resolved.because}</span>}
       </footer>
     </article>
   );

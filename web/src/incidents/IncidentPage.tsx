@@ -1,12 +1,13 @@
 import { Link, useParams } from "react-router";
 import { useIncident } from "../api/queries";
-import type { Evidence, Incident } from "../api/types";
+import type { Evidence, Incident, Resolved } from "../api/types";
 import { zoneName } from "../format/time";
 import { Empty, Loaded } from "../ui/Feedback";
 import { Card, Crumbs, Facts, useTitle, Verbatim } from "../ui/Layout";
 import { usePreferences } from "../ui/preferences";
 import { State } from "../ui/State";
 import { Ago, When } from "../ui/Time";
+import { ResolveButton } from "./ResolveButton";
 
 /** One incident: verdict, why these facts are one cause, the evidence as it stood, whom it hit, what to do. */
 export function IncidentPage() {
@@ -31,7 +32,9 @@ function Detail({ incident }: { incident: Incident }) {
           <State word={incident.state} large />
         </div>
         <p className="job-sentence">{incident.explanation}</p>
+        {incident.resolved && <Ended end={incident.resolved} />}
         {incident.next_step && <p className="next-step"><b>Next</b> {incident.next_step}</p>}
+        {!incident.resolved && <ResolveButton incident={incident} />}
       </header>
       <div className="columns">
         <div className="column">
@@ -53,6 +56,11 @@ function Detail({ incident }: { incident: Incident }) {
       </div>
     </>
   );
+}
+
+/** Who ended it and why; nobody where Squadron saw that it was over. */
+function Ended({ end }: { end: Resolved }) {
+  return <p className="job-sentence"><b>Resolved</b> <When at={end.at} />{end.by && ` by ${end.by}`}: {end.because}</p>;
 }
 
 function HitJobs({ incident }: { incident: Incident }) {

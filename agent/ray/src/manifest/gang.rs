@@ -1,9 +1,9 @@
-//! Gang: the pods of a RayJob that must run together, with what each asks for.
+//! Gang: the pods of a RayJob that must run together, with what each asks for and which nodes will do.
 
 use serde_json::Value;
 use squadron_core::resources::Resources;
 
-use super::GangMember;
+use super::{GangMember, wish};
 use crate::{object, requests::pod_requests};
 
 /// Head, submitter (in K8sJobMode) and the workers that the RayCluster starts with.
@@ -18,7 +18,8 @@ pub(super) fn of(manifest: &Value) -> Vec<GangMember> {
         } else {
             Resources::default()
         };
-        gang.push(GangMember { role: "head".to_owned(), count: 1, requests: pod_requests(head) + beside });
+        let requests = pod_requests(head) + beside;
+        gang.push(GangMember { role: "head".to_owned(), count: 1, requests, wish: wish::of(head) });
     }
     if matches!(object::text(spec, &["submissionMode"]), "" | "K8sJobMode") {
         gang.push(submitter(spec));
@@ -33,7 +34,7 @@ pub(super) fn of(manifest: &Value) -> Vec<GangMember> {
 fn submitter(spec: &Value) -> GangMember {
     let template = object::at(spec, &["submitterPodTemplate"]);
     let requests = if template.is_object() { pod_requests(template) } else { default_submitter() };
-    GangMember { role: "submitter".to_owned(), count: 1, requests }
+    GangMember { role: "submitter".to_owned(), count: 1, requests, wish: wish::of(template) }
 }
 
 fn default_submitter() -> Resources {
@@ -45,9 +46,11 @@ fn workers(group: &Value, autoscaling: bool) -> GangMember {
     let (least, most) = (number("minReplicas", 0), number("maxReplicas", i64::from(i32::MAX)));
     let wanted = if autoscaling { least } else { number("replicas", 0).max(least) };
     let pods = wanted.min(most).max(0).saturating_mul(number("numOfHosts", 1).max(1));
+    let template = object::at(group, &["template"]);
     GangMember {
         role: object::text(group, &["groupName"]).to_owned(),
         count: u32::try_from(pods).unwrap_or(u32::MAX),
-        requests: pod_requests(object::at(group, &["template"])),
+        requests: pod_requests(template),
+        wish: wish::of(template),
     }
 }

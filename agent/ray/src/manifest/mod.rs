@@ -5,12 +5,13 @@
 
 mod gang;
 mod metadata;
+mod wish;
 mod yaml;
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use squadron_core::resources::Resources;
+use squadron_core::{placement::NodeWish, resources::Resources};
 
 pub(crate) use self::yaml::read_yaml;
 use crate::{
@@ -41,6 +42,8 @@ pub struct GangMember {
     pub count: u32,
     /// Of one pod.
     pub requests: Resources,
+    /// Which nodes will do for one pod.
+    pub wish: NodeWish,
 }
 
 /// One thing that is wrong with a manifest.

@@ -10,6 +10,7 @@ use squadron_api::{
 };
 use squadron_core::{
     fact::{Fact, PodFact},
+    incident::resolve,
     job::JobState,
     time::Timestamp,
     timeline::{self, Placement, Story},
@@ -84,7 +85,13 @@ fn timeline(
         facts,
         incidents: incidents
             .iter()
-            .map(|incident| (incident.first_seen_at, incident.title.clone()))
+            .flat_map(|incident| {
+                let title = &incident.title;
+                let end = incident.resolved.as_ref();
+                let ended = end.map(|end| (end.at, format!("{title}: {}", resolve::sentence(end))));
+                [Some((incident.first_seen_at, title.clone())), ended]
+            })
+            .flatten()
             .collect(),
         kernel: lines
             .filter(|evidence| evidence.sentence.starts_with("the kernel"))

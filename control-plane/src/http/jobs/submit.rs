@@ -162,6 +162,7 @@ async fn new_job(
         role: member.role.clone(),
         count: member.count,
         requests: member.requests,
+        wish: member.wish.clone(),
     });
     Ok(NewJob {
         id: JobId(Uuid::now_v7()),
@@ -229,7 +230,8 @@ fn warnings(new: &NewJob, parsed: &ParsedRayJob, mut input: Input) -> Vec<String
         overtaken: 0,
     }];
     let blockers = plan(&input).blocked.into_iter().flat_map(|blocked| blocked.blockers);
-    let lasting = blockers.filter(|blocker| matches!(blocker.code, Cause::TooBig | Cause::NoCluster));
+    let lasts = |code| matches!(code, Cause::TooBig | Cause::NoMatchingNode | Cause::NoCluster);
+    let lasting = blockers.filter(|blocker| lasts(blocker.code));
     warnings.extend(lasting.map(|blocker| format!("{}; {}", blocker.sentence, blocker.try_this)));
     warnings
 }

@@ -9,7 +9,7 @@ use axum::{
 };
 use serde_json::{Value, json};
 use squadron_core::{
-    fact::{AttemptFact, AttemptStep, Fact, RayJobFact},
+    fact::{AttemptFact, AttemptStep, Fact, KernelFact, KernelSignal, RayJobFact},
     id::{AttemptId, ControlPlaneId},
 };
 use squadron_store::{
@@ -339,6 +339,42 @@ async fn usage_conserves(room: &Room) {
     assert_eq!((&usage["total"]["amount"], &usage["capacity_amount"]), (&json!("4.00"), &json!("4.00")));
     assert!(usage["reconciliation"].as_str().unwrap().ends_with("exactly"));
     assert!(usage["notes"][0].as_str().unwrap().contains("1 pod still held"), "{usage}");
+}
+
+#[tokio::test]
+async fn operators_end_an_incident_once_and_the_reason_is_told() {
+    let room = Room::new().await;
+    let east = fixture::cluster(&room.app.store, "east").await;
+    let signal = KernelSignal::Xid { code: 79, pci: "PCI:0000:3b:00".into(), pods: vec![] };
+    let line = KernelFact { node: "n1".into(), line: "NVRM: Xid 79".into(), signal };
+    fixture::facts(&room.app.store, east, vec![Fact::Node(fixture::node("n1")), Fact::Kernel(line)]).await;
+    room.settle().await;
+    let open = room.get("/api/v1/incidents?state=open").await;
+    let id = open["items"][0]["id"].as_str().unwrap();
+    assert_eq!(open["items"][0]["resolved"], Value::Null);
+    let resolve = async |role: &str, reason: &str| {
+        let path = format!("/api/v1/incidents/{id}/resolve");
+        room.ask(role, Method::POST, &path, json!({"reason": reason})).await
+    };
+    assert_eq!(resolve("submitter", "I want it gone").await.0, StatusCode::FORBIDDEN);
+    assert_eq!(resolve("operator", " ").await.0, StatusCode::BAD_REQUEST);
+    assert_eq!(room.get("/api/v1/incidents?state=open").await["items"], open["items"]);
+    let (status, ended) = resolve("operator", "the GPU was replaced").await;
+    assert_eq!((status, &ended["state"]), (StatusCode::OK, &json!("resolved")), "{ended}");
+    assert_eq!(ended["resolved"]["by"], "operator@example.com");
+    assert_eq!(ended["resolved"]["because"], "the GPU was replaced");
+    let (status, problem) = resolve("admin", "me too").await;
+    assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("SQD-1004")));
+    assert!(problem["detail"].as_str().unwrap().ends_with("by operator@example.com: the GPU was replaced"));
+    assert_ne!(problem["next_step"], "");
+    assert_eq!(room.get("/api/v1/incidents?state=open").await["items"], json!([]));
+    let (_, audit) = room.ask("auditor", Method::GET, "/api/v1/audit", Value::Null).await;
+    let row = audit["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["action"] == "incident.resolve" && row["allowed"] == true);
+    assert_eq!(row.unwrap()["detail"], "the GPU was replaced", "{audit}");
 }
 
 #[tokio::test]

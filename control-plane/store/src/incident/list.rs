@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use sqlx::{Row, postgres::PgRow};
 use squadron_core::{
     id::{IncidentId, JobId},
+    incident::Resolved,
     time::Timestamp,
 };
 use uuid::Uuid;
@@ -27,6 +28,8 @@ pub struct IncidentRow {
     pub evidence: Vec<EvidenceRow>,
     pub first_seen_at: Timestamp,
     pub last_seen_at: Timestamp,
+    /// None while it is open.
+    pub resolved: Option<Resolved>,
     pub version: i64,
 }
 
@@ -50,7 +53,7 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "select i.id, i.state, i.verdict, i.severity, i.title, i.explanation, i.next_step, c.name as cluster, i.node,
-                    i.first_seen_at, i.last_seen_at, i.version
+                    i.first_seen_at, i.last_seen_at, i.resolved_at, i.resolved_by, i.resolved_because, i.version
              from incident i join cluster c on c.id = i.cluster_id ",
             $rest
         )
@@ -166,6 +169,7 @@ fn read(row: &PgRow) -> Result<IncidentRow> {
         evidence: Vec::new(),
         first_seen_at: stamp(row.try_get("first_seen_at")?),
         last_seen_at: stamp(row.try_get("last_seen_at")?),
+        resolved: super::resolved(row)?,
         version: row.try_get("version")?,
     })
 }

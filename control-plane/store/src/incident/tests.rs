@@ -67,11 +67,52 @@ async fn an_incident_opens_grows_and_is_resolved() {
     assert_eq!(apply(&mut db, east, &resolve, Uuid::now_v7(), later).await.unwrap(), None);
     assert_eq!(store.incidents(Some("open"), None, 10).await.unwrap(), []);
     let listed = store.incidents(None, None, 10).await.unwrap();
-    assert!(listed[0].explanation.ends_with("Resolved: it is quiet."));
+    let end = Resolved { at: later, by: String::new(), because: "it is quiet".into() };
+    assert_eq!(
+        (listed[0].resolved.as_ref(), listed[0].explanation.as_str()),
+        (Some(&end), "It used too much.")
+    );
     assert_eq!(store.incidents(None, Some((NOW, id)), 10).await.unwrap(), []);
     assert_eq!(store.incidents_of_job(job.id).await.unwrap(), listed);
-    assert_eq!(store.known_incidents(east, later).await.unwrap()[0].resolved_at, Some(later));
+    assert_eq!(store.known_incidents(east, later).await.unwrap()[0].resolved, Some(end));
     assert_eq!(store.known_incidents(east, later.plus_millis(8 * 86_400_000)).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_person_ends_an_incident_once_and_a_fact_judged_before_that_is_judged_again() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    let job = fixture::queued(&store, "train").await;
+    let mut db = store.pool().acquire().await.unwrap();
+    let (id, _) = apply(&mut db, east, &opened(job.id), Uuid::now_v7(), NOW).await.unwrap().unwrap();
+    let entry = audit::Entry {
+        id: Uuid::now_v7(),
+        at: NOW.plus_millis(5_000),
+        actor: "ann".into(),
+        action: "incident.resolve".into(),
+        object: id.0.to_string(),
+        allowed: true,
+        detail: "the limit was raised".into(),
+        request_id: String::new(),
+    };
+    let refused = store.resolve_incident(id, " ", &entry).await.unwrap().unwrap();
+    assert_eq!(refused, Err(Refused::NoReason));
+    assert_eq!(store.resolve_incident(id, "the limit was raised", &entry).await.unwrap(), Some(Ok(2)));
+    let repeat = audit::Entry { id: Uuid::now_v7(), ..entry.clone() };
+    assert_eq!(store.resolve_incident(id, "the limit was raised", &repeat).await.unwrap(), Some(Ok(2)));
+    let again = audit::Entry { id: Uuid::now_v7(), actor: "bob".into(), ..entry.clone() };
+    let refused = store.resolve_incident(id, "mine", &again).await.unwrap().unwrap().unwrap_err();
+    assert!(refused.to_string().ends_with("by ann: the limit was raised"), "{refused}");
+    assert_eq!(store.resolve_incident(IncidentId(Uuid::nil()), "x", &again).await.unwrap(), None);
+    assert_eq!(store.audit_page(None, 10).await.unwrap().len(), 1, "what was refused changed nothing");
+    let row = store.incident(id).await.unwrap().unwrap();
+    assert_eq!((row.state.as_str(), row.resolved.unwrap().by.as_str()), ("resolved", "ann"));
+
+    let late = Change::Append { fingerprint: "oom/x".into(), evidence: evidence(2), hits: vec![] };
+    let stale = apply(&mut db, east, &late, Uuid::now_v7(), NOW).await.unwrap_err();
+    assert!(matches!(stale, StoreError::Changed { .. }), "{stale}");
+    let touch = Change::Touch { fingerprint: "oom/x".into(), at: NOW };
+    assert_eq!(apply(&mut db, east, &touch, Uuid::now_v7(), NOW).await.unwrap(), None, "nothing to lose");
 }
 
 #[tokio::test]

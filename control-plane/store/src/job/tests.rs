@@ -5,7 +5,9 @@
 use squadron_core::{
     attempt::{Event, Job, Step, advance as decide},
     dispatch::{Blocked, Blocker, Cause, Standing, plan},
+    fact::NodeFact,
     id::AttemptId,
+    placement::{Face, Taint},
 };
 
 use super::{advance, waiting, *};
@@ -148,7 +150,12 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
     assign(&store, held.id, east).await;
     let id = AttemptId { job: held.id, number: 1 };
     let mut db = store.pool().acquire().await.unwrap();
-    node::show(&mut db, east, &fixture::node("n1"), Position { epoch: 1, seq: 1 }, NOW).await.unwrap();
+    let taint = Taint { key: "dedicated".into(), value: "ml".into(), effect: "NoExecute".into() };
+    let face = Face { labels: [("gpu".into(), "h100".into())].into(), taints: vec![taint] };
+    let labelled = NodeFact { face: face.clone(), ..fixture::node("n1") };
+    for (seq, node) in [(1, fixture::node("n1")), (3, labelled)] {
+        node::show(&mut db, east, &node, Position { epoch: 1, seq }, NOW).await.unwrap();
+    }
     pod::show(&mut db, east, &fixture::pod("h", Some(id)), Position { epoch: 1, seq: 2 }, NOW).await.unwrap();
     assert!(attempt::is_held_by(&mut db, id, east).await.unwrap());
     assert!(advance::takes_jobs(&mut db, east).await.unwrap());
@@ -159,10 +166,14 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
     assert!(store.any_waiting().await.unwrap());
     let cluster = &input.clusters[0];
     assert_eq!((cluster.standing, cluster.nodes.len(), cluster.pods.len()), (Standing::Heard, 1, 1));
+    assert_eq!(cluster.nodes[0].face, face);
     assert_eq!((cluster.pods[0].requests, cluster.attempts[0].id), (ONE, id));
     let waiting: Vec<_> = input.waiting.iter().map(|job| (job.job, job.overtaken)).collect();
     assert_eq!(waiting, [(waits.id, 1)]);
-    assert_eq!(plan(&input).assign[0].cluster, east);
+    assert!(plan(&input).assign.is_empty(), "the taint keeps the job off");
+    let mut untainted = input.clone();
+    untainted.clusters[0].nodes[0].face.taints.clear();
+    assert_eq!(plan(&untainted).assign[0].cluster, east);
     let silent =
         store.txn("test", &NOW, |db, now| Box::pin(waiting::snapshot(db, now.plus_millis(1)))).await.unwrap();
     assert_eq!(silent.clusters[0].standing, Standing::Silent { since: NOW });

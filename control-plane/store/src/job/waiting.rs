@@ -6,6 +6,7 @@ use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     dispatch::{Blocked, Cluster, Held, Input, Node, Pod, Standing, Waiting},
     id::{AttemptId, ClusterId, JobId},
+    placement::Face,
     time::Timestamp,
 };
 
@@ -68,7 +69,7 @@ async fn clusters(db: &mut PgConnection, silent_before: Timestamp) -> Result<Clu
 async fn add_nodes(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
     let rows = sqlx::query(
         "select cluster_id, name, ready and not unschedulable as usable,
-                allocatable_cpu_milli, allocatable_memory_bytes, allocatable_gpus
+                allocatable_cpu_milli, allocatable_memory_bytes, allocatable_gpus, labels, taints
          from node where gone_at is null",
     )
     .fetch_all(db)
@@ -80,6 +81,10 @@ async fn add_nodes(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()>
                 name: row.try_get("name")?,
                 usable: row.try_get("usable")?,
                 allocatable,
+                face: Face {
+                    labels: row.try_get::<Json<_>, _>("labels")?.0,
+                    taints: row.try_get::<Json<_>, _>("taints")?.0,
+                },
             });
         }
     }

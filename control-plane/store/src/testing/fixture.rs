@@ -50,7 +50,7 @@ pub fn new_job(name: &str) -> NewJob {
         owner: "ann".to_owned(),
         manifest: "kind: RayJob".to_owned(),
         rayjob: r#"{"kind":"RayJob"}"#.to_owned(),
-        gang: vec![GangPart { role: "head".to_owned(), count: 1, requests: ONE }],
+        gang: vec![GangPart { role: "head".to_owned(), count: 1, requests: ONE, ..GangPart::default() }],
         pinned: None,
         submitted_at: NOW,
         sentence: "queued in research".to_owned(),
