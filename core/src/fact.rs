@@ -70,6 +70,8 @@ pub struct PodFact {
     /// Last container finished, or the deletion was seen.
     pub finished_at: Option<Timestamp>,
     pub gone: bool,
+    /// Its deletion was asked for, and its containers end because of that.
+    pub deleting: bool,
     pub attempt: Option<AttemptId>,
     /// `head`, `worker` or `submitter`; empty for other pods.
     pub role: String,

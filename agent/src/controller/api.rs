@@ -74,12 +74,16 @@ impl Writer {
         let uid = (!target.uid.is_empty()).then(|| target.uid.clone());
         let preconditions = Preconditions { uid: uid.clone(), resource_version: None };
         let how = DeleteParams::background().preconditions(preconditions);
+        // Before the call: the watch may tell the end earlier than the answer arrives.
+        uid.iter().for_each(|uid| self.cache.note_deletion(uid));
         match self.api(target).delete(&target.name, &how).await {
+            Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
-            Err(cause) => Err(failed("delete", target, cause)),
-            Ok(_) => {
-                uid.iter().for_each(|uid| self.cache.note_deletion(uid));
-                Ok(())
+            Err(cause) => {
+                if matches!(cause, kube::Error::Api(_)) {
+                    uid.iter().for_each(|uid| _ = self.cache.take_deletion(uid));
+                }
+                Err(failed("delete", target, cause))
             }
         }
     }

@@ -41,6 +41,7 @@ pub fn pod_fact(pod: &Pod, requests: Resources) -> PodFact {
         started_at: started_at(&status),
         finished_at: finished_at(&status),
         gone: false,
+        deleting: meta.deletion_timestamp.is_some(),
         attempt: attempt_of(Some(labels)),
         role: role(labels).to_owned(),
         ray_cluster: labels.get("ray.io/cluster").cloned().unwrap_or_default(),

@@ -10,7 +10,7 @@ use squadron_core::{
     time::Timestamp,
 };
 
-use super::{attempt_of, bounded};
+use super::{TEXT_LIMIT, attempt_of, bounded};
 
 /// The fact of a RayCluster as the API server has it.
 pub fn ray_cluster_fact(object: &DynamicObject) -> RayClusterFact {
@@ -41,7 +41,7 @@ pub fn ray_job_fact(object: &DynamicObject) -> RayJobFact {
         deployment_status: text(&status["jobDeploymentStatus"]),
         job_status: text(&status["jobStatus"]),
         reason: text(&status["reason"]),
-        message: text(&status["message"]),
+        message: status["message"].as_str().map(both_ends).unwrap_or_default(),
         ray_cluster: text(&status["rayClusterName"]),
         submission_id: text(&status["jobId"]),
         started_at: time(&status["startTime"]),
@@ -52,6 +52,16 @@ pub fn ray_job_fact(object: &DynamicObject) -> RayJobFact {
 
 fn text(value: &Value) -> String {
     value.as_str().map(bounded).unwrap_or_default()
+}
+
+/// A message whose last lines matter most, such as a driver's traceback: its beginning and its end.
+fn both_ends(text: &str) -> String {
+    if text.len() <= TEXT_LIMIT {
+        return bounded(text);
+    }
+    let head = &text[..text.floor_char_boundary(TEXT_LIMIT / 4)];
+    let tail = &text[text.ceil_char_boundary(text.len() - TEXT_LIMIT / 2)..];
+    bounded(&format!("{head}\n…\n{tail}"))
 }
 
 fn count(value: &Value) -> i32 {
@@ -92,5 +102,17 @@ mod tests {
         .unwrap();
         let fact = ray_cluster_fact(&object);
         assert_eq!((fact.state.as_str(), fact.desired_workers), ("", 0));
+    }
+
+    #[test]
+    fn a_long_message_keeps_its_first_and_its_last_line() {
+        let message = format!("failed, last logs:\n{}\nZeroDivisionError: ü", "é".repeat(20_000));
+        let kept = both_ends(&message);
+        assert!(kept.len() <= TEXT_LIMIT, "{}", kept.len());
+        assert!(
+            kept.starts_with("failed, last logs:\n") && kept.ends_with("\nZeroDivisionError: ü"),
+            "{kept}"
+        );
+        assert_eq!(both_ends("short"), "short");
     }
 }

@@ -147,7 +147,7 @@ fn settings(options: &Serve, people: SocketAddr, ca_bundle: String) -> Settings 
 
 /// An address that this machine's own browser reaches.
 fn own_url(people: SocketAddr) -> String {
-    if people.ip().is_unspecified() {
+    if people.ip().is_unspecified() || people.ip().is_loopback() {
         format!("https://localhost:{}", people.port())
     } else {
         format!("https://{people}")

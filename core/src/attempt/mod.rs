@@ -17,7 +17,7 @@ mod tests;
 pub use crate::attempt::{
     advance::advance,
     name::object_name,
-    pods::{is_image_trouble, is_oom_killed, quoted_image},
+    pods::{is_image_trouble, is_oom_killed, pod_reason, quoted_image, telling_container},
 };
 
 use std::fmt;

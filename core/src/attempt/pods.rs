@@ -77,11 +77,38 @@ pub fn is_image_trouble(container: &ContainerFact) -> bool {
         )
 }
 
+/// The container that tells how its pod fares, if one does: it waits with a reason, or ended badly, or ended as the pod
+/// did. An init container that did its work tells nothing of a pod that runs.
+pub fn telling_container(pod: &PodFact) -> Option<&ContainerFact> {
+    let waits = |container: &&ContainerFact| container.state == "waiting" && !container.reason.is_empty();
+    let ended_badly = |container: &&ContainerFact| container.exit_code.is_some_and(|code| code != 0);
+    let mut containers = pod.containers.iter();
+    let killed = pod.containers.iter().find(|container| is_oom_killed(container));
+    let bad = || pod.containers.iter().find(ended_badly);
+    let done = || containers.find(|container| container.exit_code == Some(0) && pod.phase == "Succeeded");
+    pod.containers.iter().find(waits).or(killed).or_else(bad).or_else(done)
+}
+
+/// What stands in the column for the reason of a pod's state; may be empty.
+pub fn pod_reason(pod: &PodFact) -> String {
+    let told = telling_container(pod);
+    match told {
+        _ if !pod.reason.is_empty() => pod.reason.clone(),
+        Some(container) if is_oom_killed(container) => container.reason.clone(),
+        _ if pod.deleting && (pod.gone || pod.finished_at.is_some()) => "Deleted".to_owned(),
+        _ if pod.deleting => "Terminating".to_owned(),
+        told => told.map_or_else(String::new, |container| container.reason.clone()),
+    }
+}
+
 /// The image named in a kubelet message, which quotes it.
 pub fn quoted_image(message: &str) -> Option<&str> {
     let start = message.find('"')? + 1;
     let length = message[start..].find('"')?;
-    Some(&message[start..start + length]).filter(|image| !image.is_empty() && image.len() <= 512)
+    let image = &message[start..start + length];
+    let familiar = image.strip_prefix("docker.io/").unwrap_or(image);
+    let familiar = familiar.strip_prefix("library/").unwrap_or(familiar);
+    Some(familiar).filter(|image| !image.is_empty() && image.len() <= 512)
 }
 
 fn of_pod(pod: &PodFact) -> Option<Trouble> {
@@ -198,5 +225,53 @@ mod tests {
     fn a_trouble_that_passed_leaves_no_trace() {
         assert_eq!(trouble(&[pod("head", true)]), None);
         assert_eq!(quoted_image("no quotes here"), None);
+    }
+
+    fn ended(reason: &str, code: i32) -> ContainerFact {
+        ContainerFact {
+            state: "terminated".into(),
+            reason: reason.into(),
+            exit_code: Some(code),
+            ..ContainerFact::default()
+        }
+    }
+
+    #[test]
+    fn an_init_container_that_is_done_tells_nothing_of_its_pod() {
+        let runs = PodFact { containers: vec![ended("Completed", 0)], ..pod("worker", true) };
+        assert_eq!((telling_container(&runs), pod_reason(&runs)), (None, String::new()));
+        let failed = PodFact {
+            phase: "Failed".into(),
+            containers: vec![ended("Completed", 0), ended("Error", 1)],
+            ..pod("worker", false)
+        };
+        assert_eq!(telling_container(&failed).and_then(|container| container.exit_code), Some(1));
+        assert_eq!(pod_reason(&failed), "Error");
+        let done = PodFact { phase: "Succeeded".into(), ..runs };
+        assert_eq!(pod_reason(&done), "Completed");
+    }
+
+    #[test]
+    fn a_pod_that_ends_because_it_is_deleted_did_not_fail() {
+        let failed = PodFact {
+            phase: "Failed".into(),
+            gone: true,
+            deleting: true,
+            containers: vec![ended("Error", 1)],
+            ..pod("head", false)
+        };
+        assert_eq!(pod_reason(&failed), "Deleted");
+        let killed = PodFact { containers: vec![ended("OOMKilled", 137)], ..failed.clone() };
+        assert_eq!(pod_reason(&killed), "OOMKilled");
+        let ends = PodFact { phase: "Running".into(), gone: false, containers: vec![], ..failed };
+        assert_eq!(pod_reason(&ends), "Terminating");
+    }
+
+    #[test]
+    fn one_image_has_one_name() {
+        let quoted = ["rayproject/ray:typo", "docker.io/rayproject/ray:typo"]
+            .map(|image| quoted_image(&format!("Back-off pulling image \"{image}\"")).map(str::to_owned));
+        assert_eq!(quoted[0].as_deref(), Some("rayproject/ray:typo"));
+        assert_eq!(quoted[0], quoted[1]);
     }
 }

@@ -5,6 +5,9 @@
 
 use crate::{attempt::reason, fact::RayJobFact, sentence::clip};
 
+/// Ray's job manager writes this between its own words and the tail of the driver's output.
+const LOGS_FOLLOW: &str = ", last available logs";
+
 /// What a RayJob's status means for its attempt.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Meaning {
@@ -68,8 +71,30 @@ fn why(fact: &RayJobFact, reason: &str) -> String {
         "VALIDATION_FAILED" => "the RayJob breaks a rule of ray.io/v1",
         _ => "the RayJob failed",
     };
-    let message = clip(fact.message.lines().next().unwrap_or_default(), 240);
-    if message.is_empty() { cause.to_owned() } else { format!("{cause} ({message})") }
+    let (said, last_words) = halves(&fact.message);
+    let said = if said.is_empty() { String::new() } else { format!(" ({said})") };
+    let last_words = if last_words.is_empty() { String::new() } else { format!(": {last_words}") };
+    format!("{cause}{said}{last_words}")
+}
+
+/// What Ray says of the end, and the last line of the driver's output that Ray puts behind it, if any.
+fn halves(message: &str) -> (String, String) {
+    let (said, output) = message.split_once(LOGS_FOLLOW).unwrap_or((message, ""));
+    let said = clip(said.lines().next().unwrap_or_default(), 240);
+    let last = output.lines().skip(1).map(|line| clip(&without_escapes(line), 240));
+    (said, last.filter(|line| !line.is_empty()).last().unwrap_or_default())
+}
+
+/// `line` without the escape sequences that colour it.
+fn without_escapes(line: &str) -> String {
+    let mut pieces = line.split('\u{1b}');
+    let mut out = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        out.push_str(
+            piece.strip_prefix('[').and_then(|rest| rest.split_once('m')).map_or(piece, |(_, rest)| rest),
+        );
+    }
+    out
 }
 
 /// `AppFailed` as `APP_FAILED`, at most 60 characters.
@@ -140,6 +165,15 @@ mod tests {
                 why: "the driver failed (Job entrypoint command failed with exit code 1)".into()
             }
         );
+        let with_output = RayJobFact {
+            message: "Job entrypoint command failed with exit code 1, last available logs (truncated to 20,000 chars):\n\
+                      Traceback (most recent call last):\n\u{1b}[31mZeroDivisionError: division by zero\u{1b}[0m\n\n"
+                .into(),
+            ..failure
+        };
+        let why = "the driver failed (Job entrypoint command failed with exit code 1): \
+                   ZeroDivisionError: division by zero";
+        assert_eq!(meaning(&with_output), Meaning::Failed { reason: "APP_FAILED".into(), why: why.into() });
         assert_eq!(screaming("PreRunningDeadlineExceeded"), "PRE_RUNNING_DEADLINE_EXCEEDED");
     }
 }

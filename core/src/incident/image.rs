@@ -28,11 +28,7 @@ pub(crate) fn of_pod(seen: &Seen, pod: &PodFact, topology: &Topology) -> Option<
              pauses, and the job holds its room meanwhile.",
             attempt.number
         ),
-        next_step: format!(
-            "Check the image's name and tag, and the registry's credentials in namespace {}; if the name is wrong: \
-             squadron cancel {job}, correct the RayJob, submit it again.",
-            clip(&pod.namespace, 63)
-        ),
+        next_step: next_step(pod, &container.message, &attempt.job.to_string()),
         node: clip(&pod.node, 253),
         evidence: Evidence {
             epoch: seen.epoch,
@@ -51,6 +47,24 @@ pub(crate) fn of_pod(seen: &Seen, pod: &PodFact, topology: &Topology) -> Option<
         begins: topology.attempts[&attempt].ended_at.is_none_or(|ended| seen.at < ended),
         joins: vec![],
     })
+}
+
+/// What to check: the way to the registry when that is what failed, else the name and the credentials.
+fn next_step(pod: &PodFact, message: &str, job: &str) -> String {
+    const NO_WAY: [&str; 5] =
+        ["network is unreachable", "no such host", "i/o timeout", "connection refused", "dial tcp"];
+    if NO_WAY.iter().any(|words| message.contains(words)) {
+        return format!(
+            "Node {} cannot reach the registry: check its network, DNS and proxy; the kubelet tries again by itself. If \
+             the image's name is wrong: squadron cancel {job}, correct the RayJob, submit it again.",
+            clip(&pod.node, 253)
+        );
+    }
+    format!(
+        "Check the image's name and tag, and the registry's credentials in namespace {}; if the name is wrong: squadron \
+         cancel {job}, correct the RayJob, submit it again.",
+        clip(&pod.namespace, 63)
+    )
 }
 
 /// The attempt of an incident of this kind.

@@ -88,6 +88,7 @@ fn pod_state(pod: &PodFact) -> String {
     match (pod.phase.as_str(), stuck) {
         _ if oom => "was killed for memory (OOMKilled)".to_owned(),
         _ if pod.gone => "is gone".to_owned(),
+        ("Failed", _) if pod.deleting => "stopped as it was deleted".to_owned(),
         ("Failed", _) => format!("failed{ended}"),
         ("Succeeded", _) => "finished".to_owned(),
         (_, true) => "cannot pull its image".to_owned(),

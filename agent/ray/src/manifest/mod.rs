@@ -4,6 +4,7 @@
 //! wrong is reported together, each with the path of the field and what to write instead.
 
 mod gang;
+mod image;
 mod metadata;
 mod wish;
 mod yaml;
@@ -123,6 +124,7 @@ fn check_all(manifest: &Value) -> Vec<FieldError> {
         Ok(spec) => {
             found.extend(validate::job_spec(&spec, manifest));
             found.extend(missing_entrypoint(&spec));
+            found.extend(image::missing(manifest));
         }
     }
     found

@@ -186,3 +186,16 @@ fn exported_manifest_with_server_fields_and_status_is_fine() {
     );
     assert!(parse(&format!("{text}status: {{jobStatus: RUNNING}}\n")).is_ok());
 }
+
+#[test]
+fn every_ray_container_needs_an_image() {
+    let image = "              image: rayproject/ray:2.60.0\n";
+    let without = MINIMAL.replacen(image, "", 1);
+    refuses(
+        &without,
+        "spec.rayClusterSpec.headGroupSpec.template.spec.containers[0].image: is missing; write the image that runs Ray, \
+         for example rayproject/ray:2.60.0",
+    );
+    let none = without.replace("image: rayproject/ray:2.60.0", "image: ''");
+    assert_eq!(problems(&none).len(), 2);
+}

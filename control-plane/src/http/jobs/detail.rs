@@ -9,6 +9,7 @@ use squadron_api::{
     route,
 };
 use squadron_core::{
+    attempt::{pod_reason, telling_container},
     fact::{Fact, PodFact},
     incident::resolve,
     job::JobState,
@@ -123,12 +124,6 @@ fn attempt(row: AttemptRow) -> Attempt {
 }
 
 fn pod(fact: &PodFact) -> Pod {
-    let troubled = fact.containers.iter().find(|container| !container.reason.is_empty());
-    let reason = if fact.reason.is_empty() {
-        troubled.map_or_else(String::new, |container| container.reason.clone())
-    } else {
-        fact.reason.clone()
-    };
     Pod {
         name: fact.name.clone(),
         role: if fact.role == "worker" && !fact.worker_group.is_empty() {
@@ -138,8 +133,8 @@ fn pod(fact: &PodFact) -> Pod {
         },
         node: fact.node.clone(),
         phase: fact.phase.clone(),
-        reason,
-        exit_code: fact.containers.iter().find_map(|container| container.exit_code),
+        reason: pod_reason(fact),
+        exit_code: telling_container(fact).and_then(|container| container.exit_code),
         gone: fact.gone,
     }
 }
