@@ -32,16 +32,16 @@ pub async fn show(
     let done = sqlx::query(
         "insert into pod as p (cluster_id, uid, namespace, name, node, phase, ready, reason, message, cpu_milli,
                 memory_bytes, gpus, created_at, bound_at, started_at, finished_at, gone, job_id, attempt, role,
-                ray_cluster, worker_group, containers, observed_at, epoch, seq)
+                ray_cluster, worker_group, containers, observed_at, epoch, seq, deleting)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
-                 $23, $24, $25, $26)
+                 $23, $24, $25, $26, $27)
          on conflict (cluster_id, uid) do update
          set namespace = $3, name = $4, node = $5, phase = $6, ready = $7, reason = $8, message = $9, cpu_milli = $10,
              memory_bytes = $11, gpus = $12, created_at = $13, bound_at = coalesce(p.bound_at, $14), started_at = $15,
              finished_at = coalesce(case when p.end_estimated then $16 end, p.finished_at, $16),
              end_estimated = p.end_estimated and $16::timestamptz is null,
              gone = p.gone or $17, job_id = $18, attempt = $19, role = $20, ray_cluster = $21, worker_group = $22,
-             containers = $23, observed_at = $24, epoch = $25, seq = $26
+             containers = $23, observed_at = $24, epoch = $25, seq = $26, deleting = $27
          where (p.epoch, p.seq) < ($25, $26)",
     )
     .bind(cluster.0)
@@ -70,6 +70,7 @@ pub async fn show(
     .bind(at(seen))
     .bind(position.epoch)
     .bind(position.seq)
+    .bind(pod.deleting)
     .execute(db)
     .await?;
     Ok(done.rows_affected() == 1)
@@ -135,6 +136,7 @@ pub(crate) fn read(row: &PgRow) -> Result<PodFact> {
         started_at: stamp_opt(row.try_get("started_at")?),
         finished_at: stamp_opt(row.try_get("finished_at")?),
         gone: row.try_get("gone")?,
+        deleting: row.try_get("deleting")?,
         attempt: attempt_id(row)?,
         role: row.try_get("role")?,
         ray_cluster: row.try_get("ray_cluster")?,
