@@ -186,3 +186,13 @@ fn exported_manifest_with_server_fields_and_status_is_fine() {
     );
     assert!(parse(&format!("{text}status: {{jobStatus: RUNNING}}\n")).is_ok());
 }
+
+#[test]
+fn no_job_goes_into_a_namespace_of_kubernetes() {
+    let text = MINIMAL.replace("namespace: research", "namespace: kube-system");
+    refuses(
+        &text,
+        "metadata.namespace: belongs to Kubernetes, and no job may run there; write another namespace",
+    );
+    assert!(parse(&MINIMAL.replace("namespace: research", "namespace: kubeflow")).is_ok());
+}
