@@ -23,6 +23,9 @@ pub use ray::{ray_cluster_fact, ray_job_fact};
 /// Greatest length of a free text in a fact, in bytes.
 pub const TEXT_LIMIT: usize = 1024;
 
+/// Stands for a character that cannot be kept.
+const REPLACEMENT: &str = "\u{fffd}";
+
 /// The attempt that an object's labels name, if both are well-formed.
 pub fn attempt_of(labels: Option<&BTreeMap<String, String>>) -> Option<AttemptId> {
     let labels = labels?;
@@ -31,9 +34,11 @@ pub fn attempt_of(labels: Option<&BTreeMap<String, String>>) -> Option<AttemptId
     Some(AttemptId { job, number })
 }
 
-/// `text` cut to [`TEXT_LIMIT`] bytes at a character's edge.
+/// `text` cut to [`TEXT_LIMIT`] bytes at a character's edge, without NUL, which no database text can hold.
 fn bounded(text: &str) -> String {
-    text[..text.floor_char_boundary(TEXT_LIMIT)].to_owned()
+    let cut = &text[..text.floor_char_boundary(TEXT_LIMIT)];
+    let clean = cut.replace('\0', REPLACEMENT);
+    clean[..clean.floor_char_boundary(TEXT_LIMIT)].to_owned()
 }
 
 fn bounded_or_empty(text: Option<&String>) -> String {
@@ -67,5 +72,13 @@ mod tests {
     fn texts_are_cut_between_characters() {
         let text = "ü".repeat(TEXT_LIMIT);
         assert_eq!(bounded(&text), "ü".repeat(TEXT_LIMIT / 2));
+    }
+
+    #[test]
+    fn nul_never_enters_a_fact_and_takes_no_more_room() {
+        assert_eq!(bounded("exit\0 code"), "exit\u{fffd} code");
+        assert_eq!(bounded("a literal \\u0000 stays"), "a literal \\u0000 stays");
+        let grown = bounded(&"\0".repeat(TEXT_LIMIT));
+        assert!(grown.len() <= TEXT_LIMIT && grown.chars().all(|character| character == '\u{fffd}'));
     }
 }
