@@ -50,8 +50,8 @@ pub struct ControllerArgs {
     /// What to do with ray.io objects.
     #[arg(long, env = "SQUADRON_MODE", value_enum, default_value = "operate")]
     pub mode: Mode,
-    /// Seconds between heartbeats, instead of what the control plane says.
-    #[arg(long, env = "SQUADRON_HEARTBEAT_SECONDS", value_parser = clap::value_parser!(u64).range(1..=300))]
+    /// Most seconds between heartbeats, where that is less than the control plane says.
+    #[arg(long, env = "SQUADRON_HEARTBEAT_SECONDS", value_parser = clap::value_parser!(u64).range(1..=10))]
     pub heartbeat_seconds: Option<u64>,
     /// Port of the health endpoint.
     #[arg(long, env = "SQUADRON_HEALTH_PORT", default_value_t = 8081)]
