@@ -1,7 +1,7 @@
 //! Facts: what the API server's objects say, in the vocabulary of `core::fact`.
 //!
 //! Owns the translation. Invariant: pure; texts that users or Ray wrote are cut to [`TEXT_LIMIT`] bytes, and an object
-//! that lacks a field gives a fact that lacks it. A malformed label makes the object nobody's, never an error.
+//! that lacks a field gives a fact that lacks it. Whose an object is comes in from outside and is never read from labels here.
 
 mod emitter;
 mod event;
@@ -9,10 +9,8 @@ mod node;
 mod pod;
 mod ray;
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use squadron_core::{id::AttemptId, job::marks, time::Timestamp};
+use squadron_core::time::Timestamp;
 
 pub use emitter::{Emitter, Observed};
 pub use event::{about, event_fact};
@@ -25,14 +23,6 @@ pub const TEXT_LIMIT: usize = 1024;
 
 /// Stands for a character that cannot be kept.
 const REPLACEMENT: &str = "\u{fffd}";
-
-/// The attempt that an object's labels name, if both are well-formed.
-pub fn attempt_of(labels: Option<&BTreeMap<String, String>>) -> Option<AttemptId> {
-    let labels = labels?;
-    let job = labels.get(marks::JOB_ID)?.parse().ok()?;
-    let number = labels.get(marks::ATTEMPT)?.parse().ok()?;
-    Some(AttemptId { job, number })
-}
 
 /// `text` cut to [`TEXT_LIMIT`] bytes at a character's edge, without NUL, which no database text can hold.
 fn bounded(text: &str) -> String {
@@ -53,20 +43,6 @@ fn at(time: Option<&Time>) -> Option<Timestamp> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-
-    fn labels(job: &str, number: &str) -> BTreeMap<String, String> {
-        [(marks::JOB_ID.to_owned(), job.to_owned()), (marks::ATTEMPT.to_owned(), number.to_owned())].into()
-    }
-
-    #[test]
-    fn only_two_good_labels_name_an_attempt() {
-        let job = "0196f0a0-0000-7000-8000-000000000001";
-        assert_eq!(attempt_of(Some(&labels(job, "2"))).unwrap().to_string(), format!("{job}/2"));
-        for (job, number) in [("train", "2"), (job, "two"), (job, "-1"), (job, "")] {
-            assert_eq!(attempt_of(Some(&labels(job, number))), None, "{job} {number}");
-        }
-        assert_eq!(attempt_of(None), None);
-    }
 
     #[test]
     fn texts_are_cut_between_characters() {
