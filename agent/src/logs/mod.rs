@@ -2,9 +2,10 @@
 //!
 //! Owns one follower per submitter pod (K8sJobMode) or per RayJob (HTTPMode), and how far each came. Invariant: a byte
 //! is counted as taken only after its chunk is durable, so a restart repeats some bytes under the same offset and loses
-//! none that Kubernetes or Ray still holds. A log that ended is settled; one that cannot be read any more as well.
+//! none that Kubernetes or Ray still holds; where they hold no more what was not read, the log says so. A log that ended is settled; one that cannot be read any more as well.
 
 mod http;
+mod lines;
 mod mark;
 mod pod;
 
