@@ -53,7 +53,7 @@ struct Bench<'a> {
 pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<()> {
     std::fs::create_dir_all(&args.spool).context("cannot make the spool folder")?;
     let key = AgentKey::load_or_make(&args.spool.join("agent.key"))?;
-    let store = Store::load(&args.spool)?;
+    let store = Store::load(&args.spool, args.cluster_id)?;
     let cache = Arc::new(Cache::of(args.cluster_id));
     if let Some(desired) = store.desired() {
         desired.expected_in(&cache);

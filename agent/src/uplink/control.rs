@@ -10,7 +10,7 @@ use std::{
 
 use squadron_core::id::AttemptId;
 use squadron_proto::link::{
-    ControlDown, ControlUp, DesiredState, Heartbeat, control_down::Message as Down,
+    ControlDown, ControlUp, DesiredState, Heartbeat, Hello, control_down::Message as Down,
     control_up::Message as Up,
 };
 use tokio::{
@@ -77,7 +77,9 @@ async fn open<'a>(peer: &'a Peer, ends: &'a Ends) -> Result<(Conversation<'a>, D
     let down = line.client.control(request).await.map_err(|status| failed(&status))?.into_inner();
     let mut conversation = Conversation { peer, ends, up, down, token: line.token, beat: 0 };
     let Down::Challenge(challenge) = conversation.next().await? else { return Err(out_of_order()) };
+    let accepted_generation = ends.desired.borrow().as_ref().map_or(0, |known| known.generation);
     let hello = peer.hello(&challenge.nonce, &conversation.token, Vec::new());
+    let hello = Hello { accepted_generation, ..hello };
     conversation.send(Up::Hello(hello)).await?;
     let Down::Welcome(welcome) = conversation.next().await? else { return Err(out_of_order()) };
     Ok((conversation, Duration::from_millis(welcome.heartbeat_every_ms.clamp(200, 300_000))))
