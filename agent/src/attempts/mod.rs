@@ -80,6 +80,8 @@ impl Attempts {
         if let Some(desired) = &desired {
             desired.expected_in(&self.cache);
         }
+        // What is wanted is remembered too.
+        self.cache.expect_only(&self.store.memory.attempts().map(|(attempt, _)| attempt).collect());
         let observed = observe::observe(&self.cache, &self.logs, desired.as_ref(), &self.store.memory);
         let plan = plan::plan(desired.as_ref(), &observed, &self.store.memory, &self.policy, clock::now());
         let mut failed = false;

@@ -40,6 +40,11 @@ impl Cache {
         self.owners().expect(attempt, namespace, name);
     }
 
+    /// Forgets where the RayJobs of all other attempts belong.
+    pub fn expect_only(&self, known: &BTreeSet<AttemptId>) {
+        self.owners().expect_only(known);
+    }
+
     /// The attempt whose an object is, proven by its owners. Never call this while a shelf is locked.
     pub fn attempt(&self, object: &Value) -> Option<AttemptId> {
         self.owners().attempt(object, &|uid| self.by_uid(uid))

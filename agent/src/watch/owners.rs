@@ -5,7 +5,7 @@
 //! ends at such a RayJob. Invariant: what was proven once stays proven until the object is gone, so that the last words
 //! on pods of a deleted RayJob still find their attempt. Lost with the process; the next one lists owners first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use squadron_core::{
@@ -41,6 +41,11 @@ impl Owners {
     /// Only there may the attempt's RayJob stand.
     pub fn expect(&mut self, attempt: AttemptId, namespace: &str, name: &str) {
         self.places.insert(attempt, (namespace.to_owned(), name.to_owned()));
+    }
+
+    /// Forgets where the RayJobs of all other attempts belong.
+    pub fn expect_only(&mut self, known: &BTreeSet<AttemptId>) {
+        self.places.retain(|attempt, _| known.contains(attempt));
     }
 
     /// The attempt that an object's labels name, if its owners agree; `by_uid` finds owners.
