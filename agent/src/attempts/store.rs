@@ -68,7 +68,11 @@ fn belong_to(cluster: ClusterId, note: &Path, files: &[&PathBuf]) -> anyhow::Res
             remove(file)?;
         }
     }
-    write(note, &cluster)?;
+    match write(note, &cluster) {
+        // Nothing was dropped, so the next start finds the same.
+        Err(error) if owner.is_none() => tracing::warn!(%error, "whose these files are is not noted"),
+        noted => noted?,
+    }
     Ok(())
 }
 

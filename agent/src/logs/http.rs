@@ -24,6 +24,8 @@ const LAST_LOOKS: u32 = 5;
 /// The last line of a log that is longer.
 const CUT: &[u8] = b"\n[squadron: the log goes on; in HTTPMode no more than its first 16 MiB are kept]\n";
 
+const QUOTE: &[u8] = b"\"";
+
 #[derive(Deserialize)]
 struct Answer {
     logs: String,
@@ -89,13 +91,13 @@ fn whole(body: &[u8]) -> Option<String> {
 
 /// The text of an answer whose end was cut off: `{"logs": "…`, up to the last whole character.
 fn beginning(body: &[u8]) -> Option<String> {
-    let opened = [b"{".as_slice(), b"\"logs\"", b":", b"\""];
+    let opened = [b"{".as_slice(), b"\"logs\"", b":", QUOTE];
     let mut rest = body;
     for token in opened {
         rest = rest.trim_ascii_start().strip_prefix(token)?;
     }
     let text = &rest[..whole_characters(rest)];
-    serde_json::from_slice(&[b"\"", text, b"\""].concat()).ok()
+    serde_json::from_slice(&[QUOTE, text, QUOTE].concat()).ok()
 }
 
 /// Length of the longest beginning of a JSON string's inside that ends neither within an escape nor within a character.
@@ -155,7 +157,7 @@ mod tests {
         let log = "step 1\n\"quoted\" \\ tab\t ü 漢 \u{1F680} end";
         for body in [json!({"logs": log}).to_string(), escaped(log)] {
             let mut longest = 0;
-            for cut in 9..body.len() {
+            for cut in 10..body.len() {
                 let text = beginning(&body.as_bytes()[..cut]).unwrap();
                 assert!(log.starts_with(&text), "{cut}: {text:?}");
                 assert!(text.len() >= longest);
