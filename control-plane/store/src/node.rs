@@ -78,7 +78,7 @@ pub async fn keep_only_within(
     let done = sqlx::query(
         "update node set gone_at = $3, observed_at = $3, epoch = $4, seq = $5
          where cluster_id = $1 and gone_at is null and uid <> all ($2) and (epoch, seq) < ($4, $5)
-                and uid collate \"C\" >= $6 and ($7 = '' or uid collate \"C\" < $7)",
+                and uid collate \"C\" >= $6 and ($7::text = '' or uid collate \"C\" < $7)",
     )
     .bind(cluster.0)
     .bind(uids)

@@ -100,7 +100,7 @@ pub async fn keep_only_within(
         "update pod set gone = true, end_estimated = finished_at is null, finished_at = coalesce(finished_at, $3),
                 observed_at = $3, epoch = $4, seq = $5
          where cluster_id = $1 and not gone and uid <> all ($2) and (epoch, seq) < ($4, $5)
-                and uid collate \"C\" >= $6 and ($7 = '' or uid collate \"C\" < $7)",
+                and uid collate \"C\" >= $6 and ($7::text = '' or uid collate \"C\" < $7)",
     )
     .bind(cluster.0)
     .bind(uids)
