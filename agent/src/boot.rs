@@ -53,8 +53,11 @@ struct Bench<'a> {
 pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<()> {
     std::fs::create_dir_all(&args.spool).context("cannot make the spool folder")?;
     let key = AgentKey::load_or_make(&args.spool.join("agent.key"))?;
-    let store = Store::load(&args.spool)?;
-    let cache = Arc::new(Cache::default());
+    let store = Store::load(&args.spool, args.cluster_id)?;
+    let cache = Arc::new(Cache::of(args.cluster_id));
+    if let Some(desired) = store.desired() {
+        desired.expected_in(&cache);
+    }
     let mut parts = JoinSet::new();
     // Probes are answered from the start: an agent that waits for the Lease is alive.
     serve_probes(args.health_port, cache.clone(), &mut parts);

@@ -23,6 +23,8 @@ pub enum Fact {
     Event(EventFact),
     /// A complete re-list ended: any pod or node of this cluster not listed here no longer exists.
     Inventory(InventoryFact),
+    /// Instead of an inventory that would be too long for one record: a part of it.
+    Listed(ListedFact),
 }
 
 /// A node as the API server has it. `gone` marks its deletion.
@@ -200,6 +202,25 @@ pub struct InventoryFact {
     pub kubernetes_version: String,
 }
 
+/// What a part of a full list is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ListedKind {
+    #[default]
+    Pod,
+    Node,
+}
+
+/// Every uid that exists, of one kind, from `from` on and below `until`; in the order of their bytes.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ListedFact {
+    pub of: ListedKind,
+    pub from: String,
+    /// Empty where the part has no end.
+    pub until: String,
+    pub uids: Vec<String>,
+}
+
 impl Fact {
     /// The attempt this fact speaks of, if any.
     pub fn attempt(&self) -> Option<AttemptId> {
@@ -209,7 +230,7 @@ impl Fact {
             Fact::RayJob(job) => job.attempt,
             Fact::Attempt(step) => Some(step.attempt),
             Fact::Event(event) => event.attempt,
-            Fact::Node(_) | Fact::Kernel(_) | Fact::Inventory(_) => None,
+            Fact::Node(_) | Fact::Kernel(_) | Fact::Inventory(_) | Fact::Listed(_) => None,
         }
     }
 
@@ -224,6 +245,7 @@ impl Fact {
             Fact::Kernel(_) => "kernel",
             Fact::Event(_) => "event",
             Fact::Inventory(_) => "inventory",
+            Fact::Listed(_) => "listed",
         }
     }
 }

@@ -43,6 +43,12 @@ fn is_dns_label(text: &str) -> bool {
         && bytes.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-')
 }
 
+/// Whether a namespace belongs to Kubernetes itself: its service accounts and Secrets govern the whole cluster, so no
+/// job may run there.
+pub fn is_kubernetes_own(namespace: &str) -> bool {
+    namespace.starts_with("kube-")
+}
+
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $max:literal, $legal:expr, $rule:literal) => {
         $(#[$doc])*

@@ -93,7 +93,7 @@ fn browser() -> Result<std::process::Command> {
     Ok(vitest)
 }
 
-/// The chart with the least that it needs, and its refusal of a misspelt value.
+/// The chart with the least that it needs, and its refusal of values that are misspelt or would do harm.
 fn chart() -> Result<()> {
     command::run(&mut testbed::testbed(["build", "--only", "helm"]))?;
     // A certificate authority in form only: nothing is verified against it here.
@@ -110,8 +110,12 @@ fn chart() -> Result<()> {
     };
     helm(&["lint", "--strict"], "operate=true")?.ok()?;
     helm(&["template", "squadron-agent"], "operate=false")?.ok()?;
-    if helm(&["template", "squadron-agent"], "operat=true")?.code == Some(0) {
-        bail!("the chart takes a value that it does not know");
+    let refused =
+        ["operat=true", "namespaces={kube-system}", "spool.size=64Mi", "controller.heartbeatSeconds=60"];
+    for wrong in refused {
+        if helm(&["template", "squadron-agent"], wrong)?.code == Some(0) {
+            bail!("the chart takes {wrong}");
+        }
     }
     Ok(())
 }

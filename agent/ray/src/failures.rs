@@ -14,6 +14,9 @@ const LONGEST_PAUSE_MILLIS: i64 = 60_000;
 /// Error texts come from an API server; a status has room for a sentence or two.
 const LONGEST_MESSAGE: usize = 1_000;
 
+/// Stands for the write of the status among the keys; no step is called so.
+const STATUS: &str = "status";
+
 /// One step's history since it last succeeded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
@@ -39,21 +42,44 @@ impl Failures {
 
     /// Notes that `step` failed with `error`; answers the Event to emit. Judge the object again right afterwards.
     pub fn failed(&mut self, step: &Step, error: &str, now: Timestamp) -> Option<Event> {
+        let message = self.note(&step.key, error, step.replica_failure, now);
+        step.failed.clone().map(|event| Event { message: format!("{}, {message}", event.message), ..event })
+    }
+
+    /// One more failure of this key; answers the error's words, cut.
+    fn note(
+        &mut self,
+        key: &str,
+        error: &str,
+        replica_failure: Option<&'static str>,
+        now: Timestamp,
+    ) -> String {
         let message: String = error.chars().take(LONGEST_MESSAGE).collect();
-        let count = self.0.get(&step.key).map_or(0, |known| known.count).saturating_add(1);
-        let event = step
-            .failed
-            .clone()
-            .map(|event| Event { message: format!("{}, {message}", event.message), ..event });
-        let failure = Failure { count, at: now, message, replica_failure: step.replica_failure };
-        self.0.insert(step.key.clone(), failure);
-        event
+        let count = self.0.get(key).map_or(0, |known| known.count).saturating_add(1);
+        self.0.insert(key.to_owned(), Failure { count, at: now, message: message.clone(), replica_failure });
+        message
+    }
+
+    /// Notes that the status was written.
+    pub fn status_written(&mut self) {
+        self.0.remove(STATUS);
+    }
+
+    /// Notes that the API server refused the status with `error`; a status waits like a step.
+    pub fn status_refused(&mut self, error: &str, now: Timestamp) {
+        self.note(STATUS, error, None, now);
+    }
+
+    /// How long a status that was refused must still wait; `None` when it may be written.
+    pub fn status_pause(&self, now: Timestamp) -> Option<Duration> {
+        self.pause(STATUS, now)
     }
 
     /// Forgets failures of steps that `plan` neither tries nor holds back: nobody wants them any more.
     pub fn settle(&mut self, plan: &Plan) {
         let wanted = |key: &String| {
-            plan.held.contains(key) || plan.steps.iter().chain(&plan.then).any(|step| step.key == *key)
+            let step = plan.steps.iter().chain(&plan.then).any(|step| step.key == *key);
+            step || plan.held.contains(key) || (key == STATUS && plan.status.is_some())
         };
         self.0.retain(|key, _| wanted(key));
     }
@@ -129,5 +155,22 @@ mod tests {
         assert_eq!(failures.0.len(), 1);
         failures.settle(&Plan::default());
         assert!(failures.0.is_empty());
+    }
+
+    #[test]
+    fn a_refused_status_waits_longer_each_time_until_it_is_written_or_unwanted() {
+        let mut failures = Failures::default();
+        let start = Timestamp::from_millis(0);
+        let wanted = Plan { status: Some(Value::Null), ..Plan::default() };
+        for seconds in [1, 2, 4] {
+            failures.status_refused("forbidden", start);
+            failures.settle(&wanted);
+            assert_eq!(failures.status_pause(start), Some(Duration::from_secs(seconds)));
+        }
+        failures.status_written();
+        assert_eq!(failures.status_pause(start), None);
+        failures.status_refused("forbidden", start);
+        failures.settle(&Plan::default());
+        assert_eq!(failures.status_pause(start), None);
     }
 }

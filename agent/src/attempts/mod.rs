@@ -35,6 +35,15 @@ pub use store::Store;
 const RESYNC: Duration = Duration::from_secs(5);
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
+impl Desired {
+    /// Says to the cache where these attempts' RayJobs belong.
+    pub fn expected_in(&self, cache: &Cache) {
+        for attempt in &self.attempts {
+            cache.expect(attempt.id, &attempt.namespace, &attempt.name);
+        }
+    }
+}
+
 /// What the loop works with.
 pub struct Attempts {
     pub writer: Writer,
@@ -68,13 +77,12 @@ impl Attempts {
             tracing::error!(%error, "a desired state cannot be stored; it is not applied yet");
             return AFTER_FAILURE;
         }
-        let observed = observe::observe(
-            &self.cache,
-            &self.logs,
-            desired.as_ref(),
-            &self.store.memory,
-            self.policy.cluster,
-        );
+        if let Some(desired) = &desired {
+            desired.expected_in(&self.cache);
+        }
+        // What is wanted is remembered too.
+        self.cache.expect_only(&self.store.memory.attempts().map(|(attempt, _)| attempt).collect());
+        let observed = observe::observe(&self.cache, &self.logs, desired.as_ref(), &self.store.memory);
         let plan = plan::plan(desired.as_ref(), &observed, &self.store.memory, &self.policy, clock::now());
         let mut failed = false;
         for action in plan.actions {

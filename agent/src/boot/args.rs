@@ -43,14 +43,15 @@ pub struct ControllerArgs {
     /// Most that the spool may hold, in MiB.
     #[arg(long, env = "SQUADRON_SPOOL_MIB", default_value_t = 1536)]
     pub spool_mib: u64,
-    /// Namespaces in which attempts may run, comma-separated; every namespace if none is given.
+    /// Namespaces in which attempts may run, comma-separated; if none is given, every namespace but the agent's own and
+    /// those of Kubernetes (`kube-…`), which are never open to attempts.
     #[arg(long, env = "SQUADRON_NAMESPACES", value_delimiter = ',')]
     pub namespaces: Option<Vec<String>>,
     /// What to do with ray.io objects.
     #[arg(long, env = "SQUADRON_MODE", value_enum, default_value = "operate")]
     pub mode: Mode,
-    /// Seconds between heartbeats, instead of what the control plane says.
-    #[arg(long, env = "SQUADRON_HEARTBEAT_SECONDS", value_parser = clap::value_parser!(u64).range(1..=300))]
+    /// Most seconds between heartbeats, where that is less than the control plane says.
+    #[arg(long, env = "SQUADRON_HEARTBEAT_SECONDS", value_parser = clap::value_parser!(u64).range(1..=10))]
     pub heartbeat_seconds: Option<u64>,
     /// Port of the health endpoint.
     #[arg(long, env = "SQUADRON_HEALTH_PORT", default_value_t = 8081)]
@@ -68,7 +69,11 @@ impl ControllerArgs {
     pub(super) fn policy(&self) -> Policy {
         let named = self.namespaces.iter().flatten().filter(|name| !name.is_empty());
         let named: BTreeSet<String> = named.cloned().collect();
-        Policy { cluster: self.cluster_id, namespaces: Some(named).filter(|named| !named.is_empty()) }
+        Policy {
+            cluster: self.cluster_id,
+            home: self.pod_namespace.clone(),
+            namespaces: Some(named).filter(|named| !named.is_empty()),
+        }
     }
 
     /// Whom the link dials, and as whom.

@@ -57,10 +57,15 @@ impl Dashboards {
         self.send(dashboard, request, LONGEST_DETAILS).await
     }
 
-    /// GET `/api/jobs/{submission_id}/logs`, at most `limit` bytes.
-    pub async fn logs(&self, dashboard: &str, id: &str, limit: usize) -> Result<Answer, DashboardError> {
+    /// GET `/api/jobs/{submission_id}/logs`: the answer's first `limit` bytes, and whether there are more.
+    pub async fn logs(
+        &self,
+        dashboard: &str,
+        id: &str,
+        limit: usize,
+    ) -> Result<(Answer, bool), DashboardError> {
         let request = self.client.get(format!("{}/logs", self.url(dashboard, id))).timeout(SUBMIT_TIMEOUT);
-        self.send(dashboard, request, limit).await
+        self.beginning(dashboard, request, limit).await
     }
 
     /// POST `/api/jobs/`.
@@ -88,6 +93,19 @@ impl Dashboards {
         request: reqwest::RequestBuilder,
         limit: usize,
     ) -> Result<Answer, DashboardError> {
+        match self.beginning(dashboard, request, limit).await? {
+            (answer, false) => Ok(answer),
+            (_, true) => Err(DashboardError::TooLong { dashboard: dashboard.to_owned(), limit }),
+        }
+    }
+
+    /// The first `limit` bytes of the answer, and whether there are more.
+    async fn beginning(
+        &self,
+        dashboard: &str,
+        request: reqwest::RequestBuilder,
+        limit: usize,
+    ) -> Result<(Answer, bool), DashboardError> {
         let unreachable = |cause: reqwest::Error| DashboardError::Unreachable {
             dashboard: dashboard.to_owned(),
             problem: problem(&cause).to_owned(),
@@ -100,10 +118,11 @@ impl Dashboards {
         while let Some(part) = parts.next().await {
             body.extend_from_slice(&part.map_err(unreachable)?);
             if body.len() > limit {
-                return Err(DashboardError::TooLong { dashboard: dashboard.to_owned(), limit });
+                body.truncate(limit);
+                return Ok(((code, body), true));
             }
         }
-        Ok((code, body))
+        Ok(((code, body), false))
     }
 }
 
@@ -165,7 +184,16 @@ mod tests {
         let body = "x".repeat(5_000);
         let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
         let (address, _task) = serve(answer).await;
-        let refused = dashboards().logs(&address, "a", 1_000).await.unwrap_err().to_string();
-        assert!(refused.ends_with("answered with more than 1000 bytes"), "{refused}");
+        let ((code, beginning), more) = dashboards().logs(&address, "a", 1_000).await.unwrap();
+        assert_eq!((code, beginning.len(), more), (200, 1_000, true));
+    }
+
+    #[tokio::test]
+    async fn details_that_are_too_long_are_refused() {
+        let body = "x".repeat(LONGEST_DETAILS + 1);
+        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        let (address, _task) = serve(answer).await;
+        let refused = dashboards().job(&address, "a").await.unwrap_err().to_string();
+        assert!(refused.ends_with("answered with more than 262144 bytes"), "{refused}");
     }
 }

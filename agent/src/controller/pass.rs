@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     clock::now,
-    watch::{Cache, Target, TargetKind},
+    watch::{Cache, Target, TargetKind, object},
 };
 
 /// After a conflict: long enough for the watch to bring the newer object.
@@ -83,9 +83,9 @@ impl Shop {
             return again;
         }
         if let Some(status) = plan.status
-            && !self.write_status(judged, status).await
+            && let Err(pause) = self.write_status(judged, status, failures).await
         {
-            return Some(AFTER_CONFLICT);
+            return Some(pause);
         }
         let after = self.run_steps(judged, &plan.then, failures).await;
         if before == Outcome::Done && after == Outcome::Done { plan.wake_after } else { again }
@@ -146,19 +146,34 @@ impl Shop {
         Err(format!("the Ray dashboard refused the job with status {code}: {text}"))
     }
 
-    /// `false` when the object changed meanwhile and must be judged anew.
-    async fn write_status(&self, judged: &Object, status: Value) -> bool {
+    /// Fails with the time after which the object must be judged anew: soon when it changed meanwhile, and later each
+    /// time when the API server refuses the status.
+    async fn write_status(
+        &self,
+        judged: &Object,
+        status: Value,
+        failures: &mut Failures,
+    ) -> Result<(), Duration> {
+        if let Some(pause) = failures.status_pause(now()) {
+            return Err(pause);
+        }
         let mut object = Value::clone(judged);
         object["status"] = status;
-        match self.writer.replace_status(&object).await {
-            Ok(_) => true,
-            Err(error) => {
-                if !matches!(error.code(), 404 | 409) {
-                    tracing::warn!(error = error.sentence(), "a status could not be written");
-                }
-                false
-            }
+        let Err(error) = self.writer.replace_status(&object).await else {
+            failures.status_written();
+            return Ok(());
+        };
+        if matches!(error.code(), 404 | 409) {
+            return Err(AFTER_CONFLICT);
         }
+        let object = format!("{}/{}", object::namespace(judged), object::name(judged));
+        tracing::warn!(
+            object,
+            error = error.sentence(),
+            "a status could not be written; it is tried again later"
+        );
+        failures.status_refused(&error.sentence(), now());
+        Err(failures.status_pause(now()).unwrap_or(AFTER_CONFLICT))
     }
 }
 

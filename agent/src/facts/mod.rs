@@ -1,7 +1,7 @@
 //! Facts: what the API server's objects say, in the vocabulary of `core::fact`.
 //!
 //! Owns the translation. Invariant: pure; texts that users or Ray wrote are cut to [`TEXT_LIMIT`] bytes, and an object
-//! that lacks a field gives a fact that lacks it. A malformed label makes the object nobody's, never an error.
+//! that lacks a field gives a fact that lacks it. Whose an object is comes in from outside and is never read from labels here.
 
 mod emitter;
 mod event;
@@ -9,10 +9,8 @@ mod node;
 mod pod;
 mod ray;
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use squadron_core::{id::AttemptId, job::marks, time::Timestamp};
+use squadron_core::time::Timestamp;
 
 pub use emitter::{Emitter, Observed};
 pub use event::{about, event_fact};
@@ -23,17 +21,14 @@ pub use ray::{ray_cluster_fact, ray_job_fact};
 /// Greatest length of a free text in a fact, in bytes.
 pub const TEXT_LIMIT: usize = 1024;
 
-/// The attempt that an object's labels name, if both are well-formed.
-pub fn attempt_of(labels: Option<&BTreeMap<String, String>>) -> Option<AttemptId> {
-    let labels = labels?;
-    let job = labels.get(marks::JOB_ID)?.parse().ok()?;
-    let number = labels.get(marks::ATTEMPT)?.parse().ok()?;
-    Some(AttemptId { job, number })
-}
+/// Stands for a character that cannot be kept.
+const REPLACEMENT: &str = "\u{fffd}";
 
-/// `text` cut to [`TEXT_LIMIT`] bytes at a character's edge.
+/// `text` cut to [`TEXT_LIMIT`] bytes at a character's edge, without NUL, which no database text can hold.
 fn bounded(text: &str) -> String {
-    text[..text.floor_char_boundary(TEXT_LIMIT)].to_owned()
+    let cut = &text[..text.floor_char_boundary(TEXT_LIMIT)];
+    let clean = cut.replace('\0', REPLACEMENT);
+    clean[..clean.floor_char_boundary(TEXT_LIMIT)].to_owned()
 }
 
 fn bounded_or_empty(text: Option<&String>) -> String {
@@ -49,23 +44,17 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn labels(job: &str, number: &str) -> BTreeMap<String, String> {
-        [(marks::JOB_ID.to_owned(), job.to_owned()), (marks::ATTEMPT.to_owned(), number.to_owned())].into()
-    }
-
-    #[test]
-    fn only_two_good_labels_name_an_attempt() {
-        let job = "0196f0a0-0000-7000-8000-000000000001";
-        assert_eq!(attempt_of(Some(&labels(job, "2"))).unwrap().to_string(), format!("{job}/2"));
-        for (job, number) in [("train", "2"), (job, "two"), (job, "-1"), (job, "")] {
-            assert_eq!(attempt_of(Some(&labels(job, number))), None, "{job} {number}");
-        }
-        assert_eq!(attempt_of(None), None);
-    }
-
     #[test]
     fn texts_are_cut_between_characters() {
         let text = "ü".repeat(TEXT_LIMIT);
         assert_eq!(bounded(&text), "ü".repeat(TEXT_LIMIT / 2));
+    }
+
+    #[test]
+    fn nul_never_enters_a_fact_and_takes_no_more_room() {
+        assert_eq!(bounded("exit\0 code"), "exit\u{fffd} code");
+        assert_eq!(bounded("a literal \\u0000 stays"), "a literal \\u0000 stays");
+        let grown = bounded(&"\0".repeat(TEXT_LIMIT));
+        assert!(grown.len() <= TEXT_LIMIT && grown.chars().all(|character| character == '\u{fffd}'));
     }
 }

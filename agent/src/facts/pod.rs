@@ -8,17 +8,18 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
 use squadron_core::{
     fact::{ContainerFact, PodFact},
+    id::AttemptId,
     resources::Resources,
     time::Timestamp,
 };
 
-use super::{at, attempt_of, bounded, bounded_or_empty};
+use super::{at, bounded, bounded_or_empty};
 
 /// Label of batch Jobs' pods.
 const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 
-/// The fact of a pod as the API server has it, with what the scheduler reserves for it.
-pub fn pod_fact(pod: &Pod, requests: Resources) -> PodFact {
+/// The fact of a pod as the API server has it, with what the scheduler reserves for it and whose it is.
+pub fn pod_fact(pod: &Pod, requests: Resources, attempt: Option<AttemptId>) -> PodFact {
     let meta = &pod.metadata;
     let none = BTreeMap::new();
     let labels = meta.labels.as_ref().unwrap_or(&none);
@@ -42,20 +43,20 @@ pub fn pod_fact(pod: &Pod, requests: Resources) -> PodFact {
         finished_at: finished_at(&status),
         gone: false,
         deleting: meta.deletion_timestamp.is_some(),
-        attempt: attempt_of(Some(labels)),
-        role: role(labels).to_owned(),
+        attempt,
+        role: role(labels, attempt.is_some()).to_owned(),
         ray_cluster: labels.get("ray.io/cluster").cloned().unwrap_or_default(),
         worker_group: labels.get("ray.io/group").cloned().unwrap_or_default(),
         containers: all_statuses(&status).map(container_fact).collect(),
     }
 }
 
-fn role(labels: &BTreeMap<String, String>) -> &'static str {
+fn role(labels: &BTreeMap<String, String>, ours: bool) -> &'static str {
     match labels.get("ray.io/node-type").map(String::as_str) {
         Some("head") => "head",
         Some("worker") => "worker",
         Some(_) => "",
-        None if labels.contains_key(JOB_NAME) && attempt_of(Some(labels)).is_some() => "submitter",
+        None if ours && labels.contains_key(JOB_NAME) => "submitter",
         None => "",
     }
 }
@@ -129,16 +130,18 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    const JOB: &str = "0196f0a0-0000-7000-8000-000000000001";
-
     fn fact(labels: Value, status: Value) -> PodFact {
+        fact_of(labels, status, None)
+    }
+
+    fn fact_of(labels: Value, status: Value, attempt: Option<AttemptId>) -> PodFact {
         let pod: Pod = serde_json::from_value(json!({
             "metadata": {"name": "p", "namespace": "ns", "uid": "u", "labels": labels},
             "spec": {"nodeName": "n1", "containers": [{"name": "ray"}]},
             "status": status,
         }))
         .unwrap();
-        pod_fact(&pod, Resources::default())
+        pod_fact(&pod, Resources::default(), attempt)
     }
 
     #[test]
@@ -184,12 +187,15 @@ mod tests {
     }
 
     #[test]
-    fn roles_follow_labels() {
-        let ours = |extra: &str, value: &str| json!({extra: value, "squadron.dev/job-id": JOB, "squadron.dev/attempt": "1"});
-        assert_eq!(fact(ours("ray.io/node-type", "worker"), json!({})).role, "worker");
-        assert_eq!(fact(ours(JOB_NAME, "train"), json!({})).role, "submitter");
-        assert_eq!(fact(json!({JOB_NAME: "backup"}), json!({})).role, "");
-        assert_eq!(fact(ours("ray.io/node-type", "redis-cleanup"), json!({})).role, "");
+    fn roles_follow_labels_and_a_submitter_must_be_ours() {
+        let job = "0196f0a0-0000-7000-8000-000000000001".parse().unwrap();
+        let role = |labels: Value, ours: bool| {
+            fact_of(labels, json!({}), ours.then_some(AttemptId { job, number: 1 })).role
+        };
+        assert_eq!(role(json!({"ray.io/node-type": "worker"}), true), "worker");
+        assert_eq!(role(json!({JOB_NAME: "train"}), true), "submitter");
+        assert_eq!(role(json!({JOB_NAME: "backup"}), false), "");
+        assert_eq!(role(json!({"ray.io/node-type": "redis-cleanup"}), true), "");
     }
 
     #[test]

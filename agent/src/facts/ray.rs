@@ -7,13 +7,14 @@ use kube::core::DynamicObject;
 use serde_json::Value;
 use squadron_core::{
     fact::{RayClusterFact, RayJobFact},
+    id::AttemptId,
     time::Timestamp,
 };
 
-use super::{TEXT_LIMIT, attempt_of, bounded};
+use super::{TEXT_LIMIT, bounded};
 
 /// The fact of a RayCluster as the API server has it.
-pub fn ray_cluster_fact(object: &DynamicObject) -> RayClusterFact {
+pub fn ray_cluster_fact(object: &DynamicObject, attempt: Option<AttemptId>) -> RayClusterFact {
     let status = &object.data["status"];
     RayClusterFact {
         namespace: object.metadata.namespace.clone().unwrap_or_default(),
@@ -24,20 +25,20 @@ pub fn ray_cluster_fact(object: &DynamicObject) -> RayClusterFact {
         desired_workers: count(&status["desiredWorkerReplicas"]),
         ready_workers: count(&status["readyWorkerReplicas"]),
         head_pod: text(&status["head"]["podName"]),
-        attempt: attempt_of(object.metadata.labels.as_ref()),
+        attempt,
         gone: false,
         gone_why: String::new(),
     }
 }
 
 /// The fact of a RayJob as the API server has it.
-pub fn ray_job_fact(object: &DynamicObject) -> RayJobFact {
+pub fn ray_job_fact(object: &DynamicObject, attempt: Option<AttemptId>) -> RayJobFact {
     let status = &object.data["status"];
     RayJobFact {
         namespace: object.metadata.namespace.clone().unwrap_or_default(),
         name: object.metadata.name.clone().unwrap_or_default(),
         uid: object.metadata.uid.clone().unwrap_or_default(),
-        attempt: attempt_of(object.metadata.labels.as_ref()),
+        attempt,
         deployment_status: text(&status["jobDeploymentStatus"]),
         job_status: text(&status["jobStatus"]),
         reason: text(&status["reason"]),
@@ -88,7 +89,7 @@ mod tests {
                 "startTime": "2026-11-29T10:00:00Z", "endTime": "yesterday", "message": 5},
         }))
         .unwrap();
-        let fact = ray_job_fact(&object);
+        let fact = ray_job_fact(&object, None);
         assert_eq!((fact.deployment_status.as_str(), fact.job_status.as_str()), ("Running", "RUNNING"));
         assert_eq!(fact.started_at, Some("2026-11-29T10:00:00Z".parse().unwrap()));
         assert_eq!((fact.ended_at, fact.message.as_str(), fact.attempt), (None, "", None));
@@ -100,7 +101,7 @@ mod tests {
             "metadata": {"name": "c", "namespace": "ns", "uid": "u"}, "spec": {},
         }))
         .unwrap();
-        let fact = ray_cluster_fact(&object);
+        let fact = ray_cluster_fact(&object, None);
         assert_eq!((fact.state.as_str(), fact.desired_workers), ("", 0));
     }
 

@@ -2,9 +2,10 @@
 //!
 //! Owns one follower per submitter pod (K8sJobMode) or per RayJob (HTTPMode), and how far each came. Invariant: a byte
 //! is counted as taken only after its chunk is durable, so a restart repeats some bytes under the same offset and loses
-//! none that Kubernetes or Ray still holds. A log that ended is settled; one that cannot be read any more as well.
+//! none that Kubernetes or Ray still holds; where they hold no more what was not read, the log says so. A log that ended is settled; one that cannot be read any more as well.
 
 mod http;
+mod lines;
 mod mark;
 mod pod;
 
@@ -113,9 +114,12 @@ impl Logs {
     }
 
     fn sources(&self) -> Vec<Source> {
-        let pods = self.0.cache.shelf(Kind::Pod).all().filter_map(|pod| submitter(pod)).collect::<Vec<_>>();
-        let jobs = self.0.cache.shelf(Kind::RayJob).all().filter_map(|job| http_job(job)).collect::<Vec<_>>();
-        pods.into_iter().chain(jobs).collect()
+        let cache = &self.0.cache;
+        let pods = cache.all(Kind::Pod);
+        let jobs = cache.all(Kind::RayJob);
+        let pods = pods.iter().filter_map(|pod| submitter(pod, cache.attempt(pod)?));
+        let jobs = jobs.iter().filter_map(|job| http_job(job, cache.attempt(job)?));
+        pods.chain(jobs).collect()
     }
 
     /// Drops what is known of objects that no longer exist and are settled.
@@ -159,29 +163,29 @@ enum SourceKind {
 }
 
 /// A pod of the submitter's batch Job, or a head pod with the submitter beside Ray (SidecarMode).
-fn submitter(pod: &Value) -> Option<Source> {
+fn submitter(pod: &Value, attempt: AttemptId) -> Option<Source> {
     let containers = pod["spec"]["containers"].as_array()?;
     let name = |container: &Value| container["name"].as_str().map(str::to_owned);
     let named = containers.iter().filter_map(name).find(|name| name == SUBMITTER);
     let of_batch_job = !object::label(pod, JOB_NAME).is_empty();
     let container = if of_batch_job { named.or_else(|| containers.first().and_then(name)) } else { named };
-    source(SourceKind::Pod, pod, &container?)
+    Some(source(SourceKind::Pod, pod, attempt, &container?))
 }
 
-fn http_job(job: &Value) -> Option<Source> {
+fn http_job(job: &Value, attempt: AttemptId) -> Option<Source> {
     let submits_itself = job["spec"]["submissionMode"] == "HTTPMode";
-    if submits_itself { source(SourceKind::RayJob, job, "") } else { None }
+    submits_itself.then(|| source(SourceKind::RayJob, job, attempt, ""))
 }
 
-fn source(kind: SourceKind, object: &Value, container: &str) -> Option<Source> {
-    Some(Source {
+fn source(kind: SourceKind, object: &Value, attempt: AttemptId, container: &str) -> Source {
+    Source {
         kind,
-        attempt: object::attempt(object)?,
+        attempt,
         namespace: object::namespace(object).to_owned(),
         name: object::name(object).to_owned(),
         uid: object::uid(object).to_owned(),
         container: container.to_owned(),
-    })
+    }
 }
 
 #[cfg(test)]
@@ -190,36 +194,31 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn labels() -> Value {
-        json!({
-            "squadron.dev/job-id": "0196f0a0-0000-7000-8000-000000000001",
-            "squadron.dev/attempt": "2",
-            JOB_NAME: "train",
-        })
+    fn attempt() -> AttemptId {
+        AttemptId { job: "0196f0a0-0000-7000-8000-000000000001".parse().unwrap(), number: 2 }
     }
 
     #[test]
     fn a_submitter_is_a_pod_of_a_batch_job_or_a_container_of_the_head() {
         let mut pod = json!({
-            "metadata": {"name": "train-x", "namespace": "ml", "uid": "u", "labels": labels()},
+            "metadata": {"name": "train-x", "namespace": "ml", "uid": "u", "labels": {JOB_NAME: "train"}},
             "spec": {"containers": [{"name": "ray-job-submitter"}]},
         });
-        let found = submitter(&pod).unwrap();
+        let found = submitter(&pod, attempt()).unwrap();
         assert_eq!((found.container.as_str(), found.attempt.number), ("ray-job-submitter", 2));
         pod["spec"]["containers"] = json!([{"name": "mine"}]);
-        assert_eq!(submitter(&pod).unwrap().container, "mine");
+        assert_eq!(submitter(&pod, attempt()).unwrap().container, "mine");
         pod["metadata"]["labels"][JOB_NAME] = json!("");
-        assert_eq!(submitter(&pod), None);
+        assert_eq!(submitter(&pod, attempt()), None);
         pod["spec"]["containers"] = json!([{"name": "ray-head"}, {"name": "ray-job-submitter"}]);
-        assert_eq!(submitter(&pod).unwrap().container, "ray-job-submitter");
+        assert_eq!(submitter(&pod, attempt()).unwrap().container, "ray-job-submitter");
     }
 
     #[test]
     fn only_http_mode_asks_the_dashboard() {
-        let mut job =
-            json!({"metadata": {"uid": "u", "labels": labels()}, "spec": {"submissionMode": "HTTPMode"}});
-        assert_eq!(http_job(&job).unwrap().kind, SourceKind::RayJob);
+        let mut job = json!({"metadata": {"uid": "u"}, "spec": {"submissionMode": "HTTPMode"}});
+        assert_eq!(http_job(&job, attempt()).unwrap().kind, SourceKind::RayJob);
         job["spec"]["submissionMode"] = json!("K8sJobMode");
-        assert_eq!(http_job(&job), None);
+        assert_eq!(http_job(&job, attempt()), None);
     }
 }

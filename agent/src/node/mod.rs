@@ -2,8 +2,8 @@
 //!
 //! Owns the way from a kernel record to an Event in the agent's namespace, where the controller's [`inbox`] takes it.
 //! That namespace is the only door between the two: the API server authenticates both ends and nothing listens on the
-//! node. Invariant: a line is reported once per boot; its position moves only after the API server has the Event. A
-//! record that the kernel overwrote before it was read is lost, and the gap is logged.
+//! node. Invariant: a line is reported once per boot; its position moves only after the API server has the Event, and is
+//! stored then. A record that the kernel overwrote before it was read is lost, and the gap is logged.
 
 mod boot;
 mod devices;
@@ -13,7 +13,7 @@ mod position;
 mod report;
 mod signal;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 use kube::Client;
@@ -26,6 +26,8 @@ use self::{boot::Boot, kmsg::Record, position::Position, report::Reporter};
 pub const KERNEL_LABEL: &str = "squadron.dev/kernel-line";
 /// Longest part of a line that is reported, in bytes.
 const LONGEST_LINE: usize = 600;
+/// How often a position that moved without a report is stored.
+const STORE_EVERY: Duration = Duration::from_secs(5);
 /// Records read and not yet reported, per source.
 const QUEUE: usize = 64;
 
@@ -72,12 +74,24 @@ async fn follow(client: Client, args: NodeArgs, boot: Boot, path: PathBuf) -> an
     let (out, mut records) = mpsc::channel::<Record>(QUEUE);
     let (from, source) = (position.next(), path.clone());
     let reading = tokio::task::spawn_blocking(move || kmsg::read(&source, from, &out));
-    while let Some(record) = records.recv().await {
-        if let Some(fact) = judge(&args, &record) {
-            reporter.report(&fact, &record).await;
+    let mut store = tokio::time::interval(STORE_EVERY);
+    loop {
+        tokio::select! {
+            record = records.recv() => {
+                let Some(record) = record else { break };
+                let fact = judge(&args, &record);
+                if let Some(fact) = &fact {
+                    reporter.report(fact, &record).await;
+                }
+                position.passed(record.seq)?;
+                if fact.is_some() {
+                    position.store()?;
+                }
+            }
+            _ = store.tick() => position.store()?,
         }
-        position.passed(record.seq)?;
     }
+    position.store()?;
     reading.await??;
     anyhow::bail!("{} ended", path.display())
 }

@@ -1,4 +1,8 @@
 //! Position: how far a kernel log was reported, kept on disk per log and boot.
+//!
+//! Invariant: what is on the disk is never ahead of what was told. It may lag: a restart then reads some records that
+//! were not worth telling once more. Storing costs two syncs, so it is done after a report and every few seconds, and
+//! not for each of the thousands of records that a kernel may write in a second.
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +16,7 @@ pub struct Position {
     file: PathBuf,
     boot: String,
     next: Option<u64>,
+    stored: Option<u64>,
 }
 
 impl Position {
@@ -28,7 +33,7 @@ impl Position {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
         };
-        Ok(Position { file, boot: boot.to_owned(), next })
+        Ok(Position { file, boot: boot.to_owned(), next, stored: next })
     }
 
     /// The number to go on from; `None` for a log that is new.
@@ -36,12 +41,20 @@ impl Position {
         self.next
     }
 
-    /// Everything up to `seq` was told or was not worth telling.
+    /// Everything up to `seq` was told or was not worth telling. The first position of a log is stored at once, since
+    /// without any a restart would begin at the log's end.
     pub fn passed(&mut self, seq: u64) -> anyhow::Result<()> {
-        let next = seq.saturating_add(1);
-        self.next = Some(next);
+        self.next = Some(seq.saturating_add(1));
+        if self.stored.is_none() { self.store() } else { Ok(()) }
+    }
+
+    /// Makes the position durable, if it moved.
+    pub fn store(&mut self) -> anyhow::Result<()> {
+        let Some(next) = self.next.filter(|next| self.stored != Some(*next)) else { return Ok(()) };
         replace(&self.file, format!("{} {next}", self.boot).as_bytes())
-            .with_context(|| format!("cannot store the position in {}", self.file.display()))
+            .with_context(|| format!("cannot store the position in {}", self.file.display()))?;
+        self.stored = Some(next);
+        Ok(())
     }
 }
 
@@ -58,5 +71,18 @@ mod tests {
         assert_eq!(Position::load(state.path(), log, "boot-1").unwrap().next(), Some(42));
         assert_eq!(Position::load(state.path(), log, "boot-2").unwrap().next(), None);
         assert_eq!(Position::load(state.path(), Path::new("/other"), "boot-1").unwrap().next(), None);
+    }
+
+    #[test]
+    fn only_the_first_record_and_a_wish_are_written_to_the_disk() {
+        let state = tempfile::tempdir().unwrap();
+        let on_disk = || Position::load(state.path(), Path::new("/dev/kmsg"), "boot-1").unwrap().next();
+        let mut position = Position::load(state.path(), Path::new("/dev/kmsg"), "boot-1").unwrap();
+        for seq in 0..1_000 {
+            position.passed(seq).unwrap();
+        }
+        assert_eq!((position.next(), on_disk()), (Some(1_000), Some(1)));
+        position.store().unwrap();
+        assert_eq!(on_disk(), Some(1_000));
     }
 }

@@ -60,16 +60,8 @@ fn held(attempt: AttemptId, phase: Option<Phase>) -> Option<Action> {
 }
 
 fn create(attempt: &DesiredAttempt, policy: &Policy) -> Action {
-    let allowed = policy.namespaces.as_ref().is_none_or(|namespaces| namespaces.contains(&attempt.namespace));
-    if !allowed {
-        let namespace = &attempt.namespace;
-        return refuse(
-            attempt.id,
-            format!(
-                "the agent of this cluster may not run jobs in namespace {namespace:?}; \
-             add it to the chart's value `namespaces` or submit to another namespace"
-            ),
-        );
+    if let Some(objection) = policy.objection(&attempt.namespace) {
+        return refuse(attempt.id, objection);
     }
     match build(attempt, policy.cluster) {
         Ok(object) => Action::Create { attempt: attempt.id, object },

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use squadron_core::{
     id::{AttemptId, ClusterId},
+    name::is_kubernetes_own,
     time::Timestamp,
 };
 
@@ -61,12 +62,37 @@ pub struct Observed {
     pub log_ended: BTreeSet<AttemptId>,
 }
 
-/// What this agent may do.
+/// What this agent may do. A pod of a job chooses any service account of its namespace, so whoever may send a job into
+/// the agent's own namespace could speak as the agent; that namespace and those of Kubernetes are closed to jobs
+/// whatever else is configured.
 #[derive(Clone, Debug)]
 pub struct Policy {
     pub cluster: ClusterId,
-    /// Namespaces in which attempts may run; `None` is every namespace.
+    /// The namespace in which this agent runs.
+    pub home: String,
+    /// Namespaces in which attempts may run; `None` is every namespace that is not closed to jobs.
     pub namespaces: Option<BTreeSet<String>>,
+}
+
+impl Policy {
+    /// Why attempts may not run in `namespace`, in a sentence; `None` where they may.
+    pub fn objection(&self, namespace: &str) -> Option<String> {
+        if namespace == self.home {
+            let why = "it is the agent's own, and a pod there could speak as the agent";
+            Some(format!("no job may run in namespace {namespace:?}: {why}; submit to another namespace"))
+        } else if is_kubernetes_own(namespace) {
+            Some(format!(
+                "no job may run in namespace {namespace:?}: it belongs to Kubernetes; submit to another namespace"
+            ))
+        } else if self.namespaces.as_ref().is_some_and(|allowed| !allowed.contains(namespace)) {
+            Some(format!(
+                "the agent of this cluster may not run jobs in namespace {namespace:?}; \
+                 add it to the chart's value `namespaces` or submit to another namespace"
+            ))
+        } else {
+            None
+        }
+    }
 }
 
 /// Something to do, or to say.

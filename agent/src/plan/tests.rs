@@ -29,7 +29,7 @@ fn desired(attempts: Vec<DesiredAttempt>) -> Desired {
 
 fn policy() -> Policy {
     let cluster: ClusterId = "0196f0a0-0000-7000-8000-0000000000c1".parse().unwrap();
-    Policy { cluster, namespaces: Some(BTreeSet::from(["ml".to_owned()])) }
+    Policy { cluster, home: "squadron".into(), namespaces: Some(BTreeSet::from(["ml".to_owned()])) }
 }
 
 fn key(number: u32) -> (String, String) {
@@ -82,14 +82,39 @@ fn creates_once_then_tells_then_rests() {
 
 #[test]
 fn a_namespace_outside_the_list_is_refused_once() {
-    let want = desired(vec![wanted(1, "kube-system")]);
+    let want = desired(vec![wanted(1, "default")]);
     let (mut observed, mut memory) = (Observed::default(), Memory::default());
     let first = plan(Some(&want), &observed, &memory, &policy(), NOW);
     let told = steps(&first);
     assert_eq!(told[0].0, AttemptStep::Refused);
-    assert!(told[0].1.contains("namespace \"kube-system\""), "{told:?}");
+    assert!(told[0].1.contains("namespace \"default\""), "{told:?}");
     apply(&first, &mut observed, &mut memory);
     assert_eq!(plan(Some(&want), &observed, &memory, &policy(), NOW), Plan::default());
+}
+
+#[test]
+fn no_list_opens_the_namespaces_of_the_agent_and_of_kubernetes() {
+    let closed = ["squadron", "kube-system", "kube-public", "kube-node-lease"];
+    let listed: BTreeSet<String> = closed.iter().map(|name| (*name).to_owned()).collect();
+    for namespaces in [None, Some(listed)] {
+        let policy = Policy { namespaces, ..policy() };
+        for namespace in closed {
+            let want = desired(vec![wanted(1, namespace)]);
+            let told = plan(Some(&want), &Observed::default(), &Memory::default(), &policy, NOW);
+            let [(AttemptStep::Refused, why)] = steps(&told)[..] else { panic!("{namespace}: {told:?}") };
+            assert!(why.contains(namespace) && why.contains("submit to another namespace"), "{why}");
+        }
+    }
+}
+
+#[test]
+fn without_a_list_every_ordinary_namespace_is_open() {
+    let policy = Policy { namespaces: None, ..policy() };
+    for namespace in ["default", "ml", "kubeflow", "squadron-tests"] {
+        let want = desired(vec![wanted(1, namespace)]);
+        let first = plan(Some(&want), &Observed::default(), &Memory::default(), &policy, NOW);
+        assert!(matches!(first.actions.as_slice(), [Action::Create { .. }]), "{namespace}: {first:?}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Acked: how far each stream was acknowledged, on disk.
 //!
-//! Losing or damaging this file costs nothing but sending again: the control plane says its watermarks on connect.
+//! Losing or damaging this file costs nothing but sending again: the control plane says its watermarks on connect. So a
+//! disk that is full or failing must never stop anybody who stores it.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -33,8 +34,15 @@ pub fn load_acked(folder: &Path) -> BTreeMap<Stream, u64> {
     known.collect()
 }
 
-/// Stores the whole.
-pub fn store_acked(folder: &Path, acked: &BTreeMap<Stream, u64>) -> Result<(), DiskError> {
+/// Stores the whole if the disk takes it.
+pub fn keep_acked(folder: &Path, acked: &BTreeMap<Stream, u64>) {
+    if let Err(error) = store_acked(folder, acked) {
+        let cause = &error.cause;
+        tracing::warn!(%error, %cause, "what was acknowledged is not noted; a restart sends some of it again");
+    }
+}
+
+fn store_acked(folder: &Path, acked: &BTreeMap<Stream, u64>) -> Result<(), DiskError> {
     let lines: Vec<Line> = acked
         .iter()
         .map(|(stream, seq)| Line { epoch: stream.epoch, class: stream.class.code(), seq: *seq })

@@ -26,7 +26,7 @@ use tokio::{
 
 use append::Appender;
 pub use append::{AppendError, Limits, Receipt, Unnumbered};
-pub use disk::{DiskError, replace};
+pub use disk::{DiskError, remove, replace};
 pub use index::{Index, Load};
 pub use read::{Chunk, Reader};
 pub use record::{Class, PAYLOAD_LIMIT, Record, Stream};
@@ -115,20 +115,21 @@ impl Spool {
         Reader::new(self.index.clone(), stream, after)
     }
 
-    /// The control plane committed everything of `stream` up to `seq`.
+    /// The control plane committed everything of `stream` up to `seq`. Files go before anything is written, because on
+    /// a full disk only that makes room.
     pub fn acknowledge(&self, stream: Stream, seq: u64) -> Result<(), DiskError> {
         let (done, acked) = {
             let mut index = self.index();
             let done = index.ack(stream, seq);
             (done, index.acked())
         };
-        if !done.is_empty() {
-            // The cursor only spares sending again, so it is stored when files go anyway.
-            acked::store_acked(&self.folder, &acked)?;
-            done.iter().try_for_each(|path| disk::remove(path))?;
-            self.space.notify_one();
+        if done.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let removed: Vec<Result<(), DiskError>> = done.iter().map(|path| disk::remove(path)).collect();
+        self.space.notify_one();
+        acked::keep_acked(&self.folder, &acked);
+        removed.into_iter().collect()
     }
 
     /// Keeps a copy of a record that the control plane refused for good, with the reason, for people to look at.
@@ -146,12 +147,6 @@ impl Spool {
         let name = format!("{}-{}-{seq}", stream.epoch, stream.class.word());
         let content = [reason.as_bytes(), b"\n", &record.payload].concat();
         replace(&folder.join(name), &content)
-    }
-
-    /// Stores how far everything was acknowledged.
-    pub fn store_acked(&self) -> Result<(), DiskError> {
-        let acked = self.index().acked();
-        acked::store_acked(&self.folder, &acked)
     }
 
     fn index(&self) -> MutexGuard<'_, Index> {

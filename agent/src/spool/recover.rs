@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    acked::{load_acked, store_acked},
+    acked::{keep_acked, load_acked},
     disk::{self, DiskError, parse_segment_name, segment_name},
     index::{Index, Segment},
     record::{Record, Stream},
@@ -45,7 +45,7 @@ pub fn recover(folder: &Path, mut visit: impl FnMut(&Record)) -> Result<Recovere
             disk::remove(&path)?;
         }
     }
-    store_acked(folder, &recovered.index.acked())?;
+    keep_acked(folder, &recovered.index.acked());
     Ok(recovered)
 }
 

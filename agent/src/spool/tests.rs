@@ -71,7 +71,7 @@ fn a_restart_finds_everything_that_was_not_acknowledged() {
     let before = fill(folder.path(), 1, 50);
     let done = before.lock().unwrap().ack(FACTS, 30);
     assert!(!done.is_empty());
-    acked::store_acked(folder.path(), &before.lock().unwrap().acked()).unwrap();
+    acked::keep_acked(folder.path(), &before.lock().unwrap().acked());
     let after = recover(folder.path(), |_| {}).unwrap();
     assert!(done.iter().all(|path| !path.exists()), "acknowledged files go at the next start at the latest");
     assert_eq!(after.index.load().records, 20);
@@ -162,6 +162,54 @@ async fn durable_means_found_by_the_next_process() {
     recover(folder.path(), |record| found.push(String::from_utf8(record.payload.clone()).unwrap())).unwrap();
     found.sort_by_key(|text| text.parse::<u32>().unwrap());
     assert_eq!(found, (0..40).map(|number| number.to_string()).collect::<Vec<_>>());
+}
+
+/// A full disk: nothing new can be written beside the records, as if every small file failed.
+fn let_no_note_be_written(folder: &Path) {
+    fs::create_dir(folder.join("acked.tmp")).unwrap();
+}
+
+#[tokio::test]
+async fn an_acknowledgement_frees_a_disk_that_takes_no_note_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = recover_after(fill(folder.path(), 1, 50), folder.path());
+    let (spool, _task) = Spool::start(folder.path(), 2, LIMITS, index);
+    let before = segments(folder.path()).len();
+    let_no_note_be_written(folder.path());
+    spool.acknowledge(FACTS, 30).unwrap();
+    assert!(segments(folder.path()).len() < before, "the acknowledged files are gone");
+    assert_eq!(spool.load().records, 20);
+}
+
+#[test]
+fn a_start_goes_on_although_no_note_can_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(fill(folder.path(), 1, 50));
+    let_no_note_be_written(folder.path());
+    assert_eq!(recover(folder.path(), |_| {}).unwrap().index.load().records, 50);
+}
+
+#[tokio::test]
+async fn a_refused_record_is_kept_in_a_file_with_its_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = recover_after(fill(folder.path(), 1, 3), folder.path());
+    let (spool, _task) = Spool::start(folder.path(), 2, LIMITS, index);
+    spool.put_aside(FACTS, 2, "the fact cannot be read").unwrap();
+    spool.put_aside(FACTS, 9, "nobody has this one").unwrap();
+    let kept: Vec<PathBuf> =
+        fs::read_dir(folder.path().join("refused")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(kept.len(), 1);
+    assert_eq!(fs::read_to_string(&kept[0]).unwrap(), "the fact cannot be read\nfact 2");
+    assert_eq!(
+        recover(folder.path(), |_| {}).unwrap().index.load().records,
+        3,
+        "the folder is no spool file"
+    );
+}
+
+fn recover_after(written: Arc<Mutex<Index>>, folder: &Path) -> Index {
+    drop(written);
+    recover(folder, |_| {}).unwrap().index
 }
 
 proptest! {

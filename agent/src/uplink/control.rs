@@ -10,7 +10,8 @@ use std::{
 
 use squadron_core::id::AttemptId;
 use squadron_proto::link::{
-    ControlDown, ControlUp, DesiredState, Heartbeat, control_down::Message as Down, control_up::Message as Up,
+    ControlDown, ControlUp, DesiredState, Heartbeat, Hello, control_down::Message as Down,
+    control_up::Message as Up,
 };
 use tokio::{
     sync::mpsc,
@@ -61,7 +62,7 @@ pub async fn converse(peer: &Peer, ends: &Ends) -> LinkError {
     match opened {
         Ok(Ok((mut conversation, every))) => {
             tracing::info!("the control connection stands");
-            conversation.hold(ends.heartbeat.unwrap_or(every)).await
+            conversation.hold(pace(ends.heartbeat, every)).await
         }
         Ok(Err(error)) => error,
         Err(_late) => LinkError::Silent,
@@ -76,10 +77,18 @@ async fn open<'a>(peer: &'a Peer, ends: &'a Ends) -> Result<(Conversation<'a>, D
     let down = line.client.control(request).await.map_err(|status| failed(&status))?.into_inner();
     let mut conversation = Conversation { peer, ends, up, down, token: line.token, beat: 0 };
     let Down::Challenge(challenge) = conversation.next().await? else { return Err(out_of_order()) };
+    let accepted_generation = ends.desired.borrow().as_ref().map_or(0, |known| known.generation);
     let hello = peer.hello(&challenge.nonce, &conversation.token, Vec::new());
+    let hello = Hello { accepted_generation, ..hello };
     conversation.send(Up::Hello(hello)).await?;
     let Down::Welcome(welcome) = conversation.next().await? else { return Err(out_of_order()) };
     Ok((conversation, Duration::from_millis(welcome.heartbeat_every_ms.clamp(200, 300_000))))
+}
+
+/// The time between heartbeats. An installation may ask for more heartbeats than the control plane, never for fewer: the
+/// control plane ends a stream on which it misses some of its own.
+fn pace(wanted: Option<Duration>, every: Duration) -> Duration {
+    wanted.map_or(every, |wanted| wanted.min(every))
 }
 
 impl Conversation<'_> {
@@ -187,4 +196,17 @@ fn desired(state: DesiredState) -> Desired {
         })
     });
     Desired { generation: state.generation, attempts: attempts.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heartbeat_comes_never_later_than_the_control_plane_expects() {
+        let seconds = Duration::from_secs;
+        assert_eq!(pace(None, seconds(10)), seconds(10));
+        assert_eq!(pace(Some(seconds(2)), seconds(10)), seconds(2));
+        assert_eq!(pace(Some(seconds(60)), seconds(10)), seconds(10));
+    }
 }

@@ -186,26 +186,16 @@ impl Sender<'_> {
             .map_err(LinkError::at("delete what was acknowledged"))
     }
 
-    /// A record that can never be taken. Its content stays in the agent's log, cut, for whoever looks for the fault.
+    /// A record that can never be taken. It may hold what a user's driver printed, so it goes into a file beside the
+    /// spool for whoever looks for the fault, and the log says only where it came from and why.
     fn put_aside(&self, nack: &Nack) {
-        let read = stream(nack.epoch, nack.class)
-            .and_then(|stream| self.ends.spool.reader(stream, nack.seq.saturating_sub(1)).read(1).ok());
-        let text = match read {
-            Some(Chunk::Records(records)) => {
-                let record = records.into_iter().find(|record| record.seq == nack.seq);
-                record.map(|record| {
-                    String::from_utf8_lossy(&record.payload).chars().take(2_000).collect::<String>()
-                })
-            }
-            _ => None,
-        };
-        tracing::error!(
-            epoch = nack.epoch,
-            seq = nack.seq,
-            reason = nack.reason,
-            record = text.unwrap_or_default(),
-            "the control plane put a record aside"
-        );
+        let Nack { epoch, seq, reason, .. } = nack;
+        tracing::error!(epoch, seq, reason, "the control plane refused a record for good");
+        let Some(stream) = stream(*epoch, nack.class) else { return };
+        if let Err(error) = block_in_place(|| self.ends.spool.put_aside(stream, *seq, reason)) {
+            let cause = &error.cause;
+            tracing::warn!(%error, %cause, epoch, seq, "a refused record is not kept");
+        }
     }
 
     async fn renew(&mut self) -> Result<(), LinkError> {

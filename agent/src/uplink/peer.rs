@@ -131,6 +131,7 @@ impl Peer {
             kubernetes_version: self.home.kubernetes_version.clone(),
             spooled_epochs,
             jwks: self.keys.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            accepted_generation: 0,
         }
     }
 }

@@ -65,6 +65,15 @@ impl Kind {
         }
     }
 
+    /// Kinds whose objects own objects of this one.
+    pub fn owners(self) -> &'static [Kind] {
+        match self {
+            Kind::Pod => &[Kind::RayJob, Kind::RayCluster, Kind::BatchJob],
+            Kind::RayCluster => &[Kind::RayJob],
+            _ => &[],
+        }
+    }
+
     /// Whether an object of this kind is kept for views.
     pub fn keeps(self, value: &Value) -> bool {
         match self {

@@ -9,6 +9,7 @@ mod cache;
 mod kind;
 pub mod object;
 mod observe;
+mod owners;
 mod run;
 mod shelf;
 mod teller;

@@ -8,12 +8,13 @@ use super::{Cache, Kind, object};
 use crate::facts::{Observed, node_fact, pod_fact, ray_cluster_fact, ray_job_fact};
 
 /// What an object says, if its kind has a fact and it concerns us.
-pub fn observe(kind: Kind, seen: &DynamicObject, raw: &Value) -> Option<Observed> {
+pub fn observe(kind: Kind, seen: &DynamicObject, raw: &Value, cache: &Cache) -> Option<Observed> {
+    let whose = || cache.attempt(raw);
     let fact = match kind {
         Kind::Node => Fact::Node(node_fact(&typed(raw)?)),
-        Kind::Pod => Fact::Pod(Box::new(pod_fact(&typed(raw)?, squadron_ray::pod_requests(raw)))),
-        Kind::RayCluster => Fact::RayCluster(ray_cluster_fact(seen)),
-        Kind::RayJob => Fact::RayJob(ray_job_fact(seen)),
+        Kind::Pod => Fact::Pod(Box::new(pod_fact(&typed(raw)?, squadron_ray::pod_requests(raw), whose()))),
+        Kind::RayCluster => Fact::RayCluster(ray_cluster_fact(seen, whose())),
+        Kind::RayJob => Fact::RayJob(ray_job_fact(seen, whose())),
         Kind::Service | Kind::BatchJob | Kind::Event => return None,
     };
     let ours = kind != Kind::RayJob || fact.attempt().is_some();

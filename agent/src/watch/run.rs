@@ -1,6 +1,6 @@
 //! Run: one task per kind that lists, watches and hands on.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures::{Stream, StreamExt};
 use kube::{
@@ -15,11 +15,15 @@ use tokio::task::JoinSet;
 use crate::clock::now;
 
 use super::{
-    Cache, FactSender, Kind, Target,
+    Cache, FactSender, Kind, Target, object,
     observe::{gone_why, observe},
     teller::Teller,
     warnings::{self, Warnings},
 };
+
+/// How often the first lists of owners are looked for, and for how long others wait for them.
+const LOOK: Duration = Duration::from_millis(20);
+const OWNERS_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Where the watches put what they see.
 pub struct Outlets {
@@ -64,6 +68,7 @@ fn stream(client: Client, kind: Kind) -> impl Stream<Item = Change> + Unpin + Se
 }
 
 async fn follow(watch: Watch, mut changes: impl Stream<Item = Change> + Unpin) {
+    watch.owners_listed().await;
     while let Some(change) = changes.next().await {
         watch.take(change).await;
     }
@@ -92,6 +97,19 @@ fn read_event(event: DynamicObject) -> Option<k8s_openapi::api::core::v1::Event>
 }
 
 impl Watch {
+    /// Waits until the objects that own those of this kind are known, so that the first list finds whose they are.
+    async fn owners_listed(&self) {
+        let listed = || self.kind.owners().iter().all(|kind| self.cache.shelf(*kind).is_complete());
+        let all = async {
+            while !listed() {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        if tokio::time::timeout(OWNERS_PATIENCE, all).await.is_err() {
+            tracing::warn!(kind = ?self.kind, "owners cannot be listed; what they own is watched without them");
+        }
+    }
+
     async fn take(&self, change: Change) {
         match change {
             Change::Init => {
@@ -107,7 +125,7 @@ impl Watch {
     async fn seen(&self, mut seen: DynamicObject) {
         seen.metadata.managed_fields = None;
         let raw = self.raw(&seen);
-        if let Some(observed) = observe(self.kind, &seen, &raw) {
+        if let Some(observed) = observe(self.kind, &seen, &raw, &self.cache) {
             self.teller.seen(self.kind, observed, now()).await;
         }
         if self.kind.keeps(&raw) {
@@ -120,9 +138,10 @@ impl Watch {
         let raw = self.raw(&gone);
         let why = gone_why(self.kind, &raw, &self.cache);
         self.cache.shelf(self.kind).remove(&raw);
-        if let Some(observed) = observe(self.kind, &gone, &raw) {
+        if let Some(observed) = observe(self.kind, &gone, &raw, &self.cache) {
             self.teller.gone(self.kind, observed, now(), why).await;
         }
+        self.cache.forget(object::uid(&raw));
         if self.kind.keeps(&raw) {
             self.wake(&raw);
         }
@@ -131,8 +150,9 @@ impl Watch {
     async fn list_ended(&self) {
         let lost = self.cache.shelf(self.kind).list_ends();
         self.teller.list_ends(self.kind, now(), "it was gone when the agent looked again").await;
-        for object in lost {
-            self.wake(&object);
+        for lost in lost {
+            self.cache.forget(object::uid(&lost));
+            self.wake(&lost);
         }
     }
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use squadron_core::{
-    fact::{Fact, InventoryFact},
+    fact::{Fact, InventoryFact, ListedFact, ListedKind},
     time::Timestamp,
 };
 use tokio::sync::Mutex;
@@ -14,9 +14,8 @@ use tokio::sync::Mutex;
 use super::{FactSender, Kind};
 use crate::facts::{Emitter, Observed};
 
-/// An inventory of more pods is no record that the control plane takes; it then learns of lost pods from their own
-/// facts only.
-const MOST_PODS: usize = 5_000;
+/// Most uids in one record: the control plane takes no fact of more than 256 KiB.
+const MOST_UIDS: usize = 5_000;
 
 /// Kinds that an inventory speaks of.
 const INVENTORIED: [Kind; 3] = [Kind::Pod, Kind::Node, Kind::RayJob];
@@ -75,22 +74,24 @@ impl Teller {
 }
 
 impl Told {
-    fn inventory(&self, kubernetes_version: &str) -> Option<Fact> {
+    /// What exists, as one fact or in parts.
+    fn inventory(&self, kubernetes_version: &str) -> Vec<Fact> {
         let uids = |kind| -> Vec<String> {
             self.emitters.get(&kind).into_iter().flat_map(Emitter::uids).cloned().collect()
         };
-        let pod_uids = uids(Kind::Pod);
-        if pod_uids.len() > MOST_PODS {
-            tracing::warn!(pods = pod_uids.len(), "the cluster has more pods than an inventory can name");
-            return None;
+        let (pod_uids, node_uids, attempts) = (uids(Kind::Pod), uids(Kind::Node), self.attempts());
+        // An attempt takes about as much room as two uids.
+        if pod_uids.len() + node_uids.len() + 2 * attempts.len() > MOST_UIDS {
+            let nodes = parts(ListedKind::Node, &node_uids);
+            return parts(ListedKind::Pod, &pod_uids).chain(nodes).collect();
         }
-        Some(Fact::Inventory(InventoryFact {
+        vec![Fact::Inventory(InventoryFact {
             pod_uids,
-            node_uids: uids(Kind::Node),
-            attempts: self.attempts(),
+            node_uids,
+            attempts,
             agent_version: env!("CARGO_PKG_VERSION").to_owned(),
             kubernetes_version: kubernetes_version.to_owned(),
-        }))
+        })]
     }
 
     fn attempts(&self) -> BTreeMap<String, String> {
@@ -101,6 +102,17 @@ impl Told {
         });
         named.collect()
     }
+}
+
+/// Sorted uids in parts that together cover every uid there could be, so that none is in two and a lost one is in one.
+fn parts(of: ListedKind, uids: &[String]) -> impl Iterator<Item = Fact> {
+    let starts = (0..uids.len().max(1)).step_by(MOST_UIDS);
+    starts.map(move |start| {
+        let end = start + MOST_UIDS;
+        let from = if start == 0 { String::new() } else { uids[start].clone() };
+        let until = uids.get(end).cloned().unwrap_or_default();
+        Fact::Listed(ListedFact { of, from, until, uids: uids[start..end.min(uids.len())].to_vec() })
+    })
 }
 
 #[cfg(test)]
@@ -137,5 +149,48 @@ mod tests {
         assert_eq!(told.iter().map(Fact::kind).collect::<Vec<_>>(), ["pod", "pod", "node", "inventory"]);
         let Some(Fact::Inventory(inventory)) = told.pop() else { panic!("no inventory") };
         assert_eq!(inventory.pod_uids, ["later", "listed"]);
+    }
+
+    /// The parts of an inventory of so many pods and two nodes.
+    fn listed(pods: usize) -> Vec<Fact> {
+        let mut told = Told::default();
+        for number in 0..pods {
+            told.emitters.entry(Kind::Pod).or_default().seen(pod(&format!("{number:036}")));
+        }
+        for uid in ["n1", "n2"] {
+            let node = Fact::Node(NodeFact { uid: uid.into(), ..NodeFact::default() });
+            told.emitters.entry(Kind::Node).or_default().seen(Observed { uid: uid.into(), fact: node });
+        }
+        told.inventory("v1.34.4")
+    }
+
+    #[test]
+    fn a_large_cluster_is_told_in_parts_that_leave_no_uid_out() {
+        assert!(matches!(listed(4_998).as_slice(), [Fact::Inventory(_)]));
+        let parts: Vec<ListedFact> = listed(12_000)
+            .into_iter()
+            .map(|fact| match fact {
+                Fact::Listed(part) => part,
+                other => panic!("{}", other.kind()),
+            })
+            .collect();
+        let (nodes, pods): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| part.of == ListedKind::Node);
+        assert_eq!((nodes.len(), nodes[0].uids.len()), (1, 2));
+        assert_eq!(pods.iter().map(|part| part.uids.len()).collect::<Vec<_>>(), [5_000, 5_000, 2_000]);
+        assert_eq!((pods[0].from.as_str(), pods[2].until.as_str()), ("", ""));
+        for pair in pods.windows(2) {
+            assert_eq!(pair[0].until, pair[1].from);
+        }
+        for part in &pods {
+            let inside = |uid: &String| *uid >= part.from && (part.until.is_empty() || *uid < part.until);
+            assert!(part.uids.iter().all(inside));
+            assert!(serde_json::to_string(&Fact::Listed(part.clone())).unwrap().len() < 256 * 1024);
+        }
+    }
+
+    #[test]
+    fn no_node_at_all_is_told_too() {
+        let empty: Vec<Fact> = parts(ListedKind::Node, &[]).collect();
+        assert_eq!(empty, [Fact::Listed(ListedFact { of: ListedKind::Node, ..ListedFact::default() })]);
     }
 }

@@ -8,7 +8,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use k8s_openapi::api::core::v1::Event;
 use squadron_core::{fact::Fact, id::AttemptId};
 
-use super::{Cache, object};
+use super::Cache;
 use crate::facts::{Observed, about, event_fact};
 
 /// How often an event is tried, and how long to wait between two tries.
@@ -49,7 +49,7 @@ impl Warnings {
             return None;
         }
         match self.cache.by_uid(uid) {
-            Some(subject) => object::attempt(&subject).map(|attempt| observed(&event, attempt)),
+            Some(subject) => self.cache.attempt(&subject).map(|attempt| observed(&event, attempt)),
             None => {
                 if tries + 1 < TRIES && self.waiting.len() < MOST_WAITING {
                     self.waiting.push_back((tries + 1, event));
@@ -72,6 +72,8 @@ mod tests {
     use crate::watch::Kind;
     use serde_json::json;
 
+    const CLUSTER: &str = "0196f0a0-0000-7000-8000-0000000000c1";
+
     fn event(uid: &str) -> Event {
         serde_json::from_value(json!({
             "metadata": {"uid": "e1", "name": "e", "namespace": "ns"}, "type": "Warning", "reason": "FailedMount",
@@ -80,14 +82,21 @@ mod tests {
         .unwrap()
     }
 
+    /// A pod that an attempt's RayJob owns.
     fn put_pod(cache: &Cache, job: &str) {
-        cache.shelf(Kind::Pod).put(Arc::new(json!({"metadata": {"namespace": "ns", "name": "p", "uid": "u",
-            "labels": {"squadron.dev/job-id": job, "squadron.dev/attempt": "1"}}})));
+        let labels = json!({"squadron.dev/job-id": job, "squadron.dev/attempt": "1"});
+        cache.shelf(Kind::RayJob).put(Arc::new(json!({"kind": "RayJob", "metadata": {"namespace": "ns",
+            "name": "t-00000001-1", "uid": "j", "labels": labels,
+            "annotations": {crate::plan::CLUSTER_ANNOTATION: CLUSTER}}})));
+        cache
+            .shelf(Kind::Pod)
+            .put(Arc::new(json!({"kind": "Pod", "metadata": {"namespace": "ns", "name": "p",
+            "uid": "u", "labels": labels, "ownerReferences": [{"uid": "j", "controller": true}]}})));
     }
 
     #[test]
     fn an_event_waits_for_its_object() {
-        let cache = Arc::new(Cache::default());
+        let cache = Arc::new(Cache::of(CLUSTER.parse().unwrap()));
         let mut warnings = Warnings::new(cache.clone());
         assert!(warnings.take(event("u")).is_none());
         put_pod(&cache, "0196f0a0-0000-7000-8000-000000000001");

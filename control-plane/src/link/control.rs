@@ -49,6 +49,7 @@ async fn run(
     let first = tokio::time::timeout(HELLO_DEADLINE, next(&mut up)).await.map_err(|_late| End::Gone)??;
     let UpMessage::Hello(said) = first else { return Err(out_of_order("it must begin with a hello")) };
     let session = Session::begin(service, guest, &nonce, &said).await?;
+    go_above(&session, said.accepted_generation).await?;
     let beat = session.service.app.settings.heartbeat;
     let welcome = Welcome {
         heartbeat_every_ms: u64::try_from(beat.as_millis()).unwrap_or(u64::MAX),
@@ -56,8 +57,30 @@ async fn run(
     };
     out.send(down(DownMessage::Welcome(welcome))).await?;
     tracing::info!(cluster = session.guest.name, epoch = session.epoch.0, "an agent is connected");
-    let mut control = Control { session, sent: None, quiet_after: beat * 4, heard: Instant::now() };
+    let mut control =
+        Control { session, first: None, sent: None, quiet_after: beat * 4, heard: Instant::now() };
     control.converse(&mut up, out).await
+}
+
+/// An agent never goes back to a lower generation than it holds. If our database was restored from a backup, it holds
+/// one that we have yet to count to, and would leave out everything until then; so we go on above it.
+async fn go_above(session: &Session, accepted: u64) -> Result<(), End> {
+    let raised = session.service.app.store.raise_generation(session.guest.cluster, accepted).await;
+    match raised {
+        Ok(false) => Ok(()),
+        Ok(true) => {
+            tracing::warn!(
+                cluster = session.guest.name,
+                accepted,
+                "the agent holds a newer desired state than we know; ours now counts as newer"
+            );
+            Ok(())
+        }
+        Err(error) => {
+            tracing::warn!(%error, "the desired state's generation could not be raised");
+            Err(End::Gone)
+        }
+    }
 }
 
 /// The next message, within the limit of this connection.
@@ -74,7 +97,8 @@ async fn next(up: &mut Streaming<ControlUp>) -> Result<UpMessage, End> {
 
 struct Control {
     session: Session,
-    /// Generation that was sent last.
+    /// Generation that was sent first on this stream, and last.
+    first: Option<u64>,
     sent: Option<u64>,
     /// Silence after which the stream is given up.
     quiet_after: Duration,
@@ -119,7 +143,7 @@ impl Control {
             heard_at: now,
             skew_ms: now.0.saturating_sub(beat.sent_at_us) / 1_000,
             spool_bytes: i64::try_from(beat.spool_bytes).unwrap_or(i64::MAX),
-            applied_generation: beat.desired_generation,
+            applied_generation: applied(self.first, self.sent, beat.desired_generation),
         });
         out.send(down(DownMessage::HeartbeatReply(HeartbeatReply {
             number: beat.number,
@@ -155,9 +179,17 @@ impl Control {
             )));
         }
         out.send(down(DownMessage::Desired(state))).await?;
+        self.first = self.first.or(Some(generation));
         self.sent = Some(generation);
         Ok(true)
     }
+}
+
+/// What an agent's word on the generation that it applied is worth: nothing, unless that came from this stream. It may
+/// hold a state from before a restored backup, whose number means another set than ours. 0 says nothing.
+fn applied(first: Option<u64>, sent: Option<u64>, said: u64) -> u64 {
+    let ours = first.zip(sent).is_some_and(|(first, sent)| (first..=sent).contains(&said));
+    if ours { said } else { 0 }
 }
 
 fn attempt(row: DesiredRow) -> DesiredAttempt {
@@ -168,5 +200,19 @@ fn attempt(row: DesiredRow) -> DesiredAttempt {
         name: row.object_name,
         namespace: row.namespace,
         manifest: row.manifest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_generation_of_this_stream_counts_as_applied() {
+        assert_eq!(applied(None, None, 57), 0, "nothing was sent yet");
+        assert_eq!(applied(Some(58), Some(60), 57), 0, "from before the stream");
+        assert_eq!(applied(Some(58), Some(60), 58), 58);
+        assert_eq!(applied(Some(58), Some(60), 60), 60);
+        assert_eq!(applied(Some(58), Some(60), 61), 0, "never sent");
     }
 }

@@ -6,6 +6,7 @@
 use std::io::Read as _;
 
 use prost::Message as _;
+use serde_json::Value;
 use squadron_core::{fact::Fact, time::Timestamp};
 use squadron_proto::{
     BATCH_LIMIT,
@@ -86,12 +87,30 @@ fn fact(text: &str) -> Result<Payload, String> {
     if text.len() > FACT_LIMIT {
         return Err(format!("the fact is longer than {FACT_LIMIT} bytes"));
     }
-    if text.contains("\\u0000") {
-        return Err("the fact holds a NUL character".to_owned());
-    }
-    let fact: Fact =
-        serde_json::from_str(text).map_err(|error| format!("the fact cannot be read: {error}"))?;
+    let unreadable = |error: serde_json::Error| format!("the fact cannot be read: {error}");
+    let fact: Fact = if text.contains("\\u0000") {
+        let mut value = serde_json::from_str(text).map_err(unreadable)?;
+        replace_nul(&mut value);
+        serde_json::from_value(value).map_err(unreadable)?
+    } else {
+        serde_json::from_str(text).map_err(unreadable)?
+    };
     Ok(Payload::Fact(Box::new(fact)))
+}
+
+/// Replaces NUL, which Postgres cannot hold, in every text. What a driver printed must not keep the fact of its end out.
+fn replace_nul(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = text.replace('\0', "\u{fffd}"),
+        Value::Array(values) => values.iter_mut().for_each(replace_nul),
+        Value::Object(fields) => {
+            for (name, mut value) in std::mem::take(fields) {
+                replace_nul(&mut value);
+                fields.insert(name.replace('\0', "\u{fffd}"), value);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 fn chunk(log: LogChunk) -> Result<Payload, String> {
@@ -154,12 +173,34 @@ mod tests {
     #[test]
     fn records_that_cannot_be_stored_are_refused_with_a_reason() {
         assert!(reason(r#"{"kind":"flying_saucer"}"#).contains("unknown variant"));
-        assert!(reason(r#"{"kind":"node","name":"a\u0000b"}"#).contains("NUL"));
         let long = NODE.replace("\"n\"", &format!("\"{}\"", "n".repeat(FACT_LIMIT)));
         assert!(reason(&long).contains("longer than"));
         let mut deep = "[".repeat(500);
         deep.push_str(&"]".repeat(500));
         assert!(reason(&format!(r#"{{"kind":"node","name":{deep}}}"#)).contains("cannot be read"));
+    }
+
+    /// The texts of a RayJob fact whose message is `message` in JSON.
+    fn message(message: &str) -> String {
+        let text = format!(r#"{{"kind":"ray_job","name":"n","uid":"u","message":"{message}"}}"#);
+        let records = read(&pack(vec![record(1, &text)])).unwrap();
+        match &records[0].payload {
+            Payload::Fact(fact) => match &**fact {
+                Fact::RayJob(job) => job.message.clone(),
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?} was not taken"),
+        }
+    }
+
+    #[test]
+    fn nul_is_replaced_and_its_spelling_is_text_like_any_other() {
+        assert_eq!(message(r"a\u0000b"), "a\u{fffd}b");
+        assert_eq!(message(r"a\\u0000b"), r"a\u0000b");
+        assert_eq!(message(r"plain"), "plain");
+        let inventory = r#"{"kind":"inventory","attempts":{"a\u0000":"b"}}"#;
+        let records = read(&pack(vec![record(1, inventory)])).unwrap();
+        assert!(matches!(&records[0].payload, Payload::Fact(_)), "{:?}", records[0].payload);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use squadron_core::{
     attempt::{Event, advance as decide},
-    fact::{Fact, InventoryFact, PodFact},
+    fact::{Fact, InventoryFact, ListedKind, PodFact},
     id::{AttemptId, ClusterId, JobId},
     resources::Resources,
 };
@@ -152,6 +152,19 @@ async fn apply(db: &mut PgConnection, cluster: ClusterId, row: &FactRow, news: &
         }
         Some(Fact::Pod(fact)) => apply_pod(db, cluster, fact, row, news).await,
         Some(Fact::Inventory(fact)) => apply_inventory(db, cluster, fact, row, news).await,
+        Some(Fact::Listed(fact)) => {
+            let within = (fact.from.as_str(), fact.until.as_str());
+            let ended = match fact.of {
+                ListedKind::Pod => {
+                    pod::keep_only_within(db, cluster, within, &fact.uids, row.position, row.at).await?
+                }
+                ListedKind::Node => {
+                    node::keep_only_within(db, cluster, within, &fact.uids, row.position, row.at).await?
+                }
+            };
+            news.room |= ended > 0;
+            Ok(())
+        }
         Some(fact) => match fact.attempt() {
             Some(attempt) => advance_job(db, cluster, attempt, fact, row, news).await,
             None => Ok(()),

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use squadron_core::{
-    attempt::{Event, advance as decide},
+    attempt::{Event, advance as decide, object_name},
     fact::{
         AttemptFact, AttemptStep, ContainerFact, Fact, InventoryFact, KernelFact, KernelSignal, RayJobFact,
     },
@@ -79,6 +79,8 @@ fn step(attempt: AttemptId, step: AttemptStep) -> Fact {
 
 fn ray_job(attempt: AttemptId, deployment: &str, status: &str) -> Fact {
     Fact::RayJob(RayJobFact {
+        namespace: "default".into(),
+        name: object_name("train", attempt.job, attempt.number),
         attempt: Some(attempt),
         deployment_status: deployment.into(),
         job_status: status.into(),

@@ -84,16 +84,32 @@ pub async fn keep_only(
     position: Position,
     seen: Timestamp,
 ) -> Result<u64> {
+    keep_only_within(db, cluster, ("", ""), uids, position, seen).await
+}
+
+/// The same for a part of the list: uids from the first of `within` on and, unless that is empty, below the second, in
+/// the order of their bytes.
+pub async fn keep_only_within(
+    db: &mut PgConnection,
+    cluster: ClusterId,
+    within: (&str, &str),
+    uids: &[String],
+    position: Position,
+    seen: Timestamp,
+) -> Result<u64> {
     let done = sqlx::query(
         "update pod set gone = true, end_estimated = finished_at is null, finished_at = coalesce(finished_at, $3),
                 observed_at = $3, epoch = $4, seq = $5
-         where cluster_id = $1 and not gone and uid <> all ($2) and (epoch, seq) < ($4, $5)",
+         where cluster_id = $1 and not gone and uid <> all ($2) and (epoch, seq) < ($4, $5)
+                and uid collate \"C\" >= $6 and ($7::text = '' or uid collate \"C\" < $7)",
     )
     .bind(cluster.0)
     .bind(uids)
     .bind(at(seen))
     .bind(position.epoch)
     .bind(position.seq)
+    .bind(within.0)
+    .bind(within.1)
     .execute(db)
     .await?;
     Ok(done.rows_affected())

@@ -72,6 +72,23 @@ async fn what_a_complete_list_misses_has_ended_and_pods_ends_are_estimates() {
 }
 
 #[tokio::test]
+async fn a_part_of_a_list_ends_only_what_lies_within_it() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    let mut db = store.pool().acquire().await.unwrap();
+    for (seq, name) in (1..).zip(["a", "b", "c", "d"]) {
+        node::show(&mut db, east, &fixture::node(name), number(seq), NOW).await.unwrap();
+    }
+    let within = ("uid-b", "uid-d");
+    let listed = ["uid-c".to_owned()];
+    let ended = node::keep_only_within(&mut db, east, within, &listed, number(5), NOW).await.unwrap();
+    assert_eq!(ended, 1, "b; neither a nor d lies within");
+    let ended = node::keep_only_within(&mut db, east, ("uid-d", ""), &[], number(6), NOW).await.unwrap();
+    assert_eq!(ended, 1, "d; the last part has no end");
+    assert_eq!(pod::keep_only_within(&mut db, east, ("", ""), &[], number(7), NOW).await.unwrap(), 0);
+}
+
+#[tokio::test]
 async fn owners_and_room_follow_from_the_rows() {
     let store = testing::store().await;
     let east = fixture::cluster(&store, "east").await;

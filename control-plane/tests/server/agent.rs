@@ -102,6 +102,7 @@ impl Agent {
             agent_version: "0.1.0".into(),
             kubernetes_version: "v1.34.4".into(),
             spooled_epochs: Vec::new(),
+            accepted_generation: 0,
             jwks: self.jwks.clone(),
         }
     }

@@ -39,11 +39,18 @@ pub(super) fn fact_seen(
     match (attempt.state.is_terminal(), fact) {
         (true, _) => Err(Refused::Final(job.state)),
         (false, Fact::Attempt(step)) => step_reported(job, step, now),
+        (false, Fact::RayJob(ray_job)) if !is_object_of(job, attempt, ray_job) => Err(Refused::OtherObject),
         (false, Fact::RayJob(ray_job)) => ray_job_seen(job, ray_job, pods, now),
         (false, Fact::RayCluster(cluster)) => ray_cluster_seen(job, cluster, pods),
         (false, Fact::Pod(_)) => Ok(redescribed(job.clone(), pods)),
         (false, _) => Err(Refused::Nothing("facts of this kind do not move a job")),
     }
+}
+
+/// Whether the fact speaks of the very RayJob that was created for the attempt. Labels are no proof: a copy of the object
+/// under another name carries them too, and its end is not the job's.
+fn is_object_of(job: &Job, attempt: &Attempt, fact: &RayJobFact) -> bool {
+    fact.namespace == job.namespace && fact.name == attempt.object_name
 }
 
 /// The agent says that nothing of the attempt is left.

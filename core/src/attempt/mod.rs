@@ -180,6 +180,8 @@ pub enum Refused {
     OtherAttempt(AttemptId),
     #[error("the fact comes from a cluster that does not hold the attempt")]
     OtherCluster,
+    #[error("the fact speaks of another RayJob, which only carries the attempt's labels")]
+    OtherObject,
     #[error("it changes nothing: {0}")]
     Nothing(&'static str),
 }

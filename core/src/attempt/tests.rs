@@ -80,6 +80,8 @@ fn ray_job(deployment: &str, status: &str) -> Told {
 
 fn ray_job_with(deployment: &str, status: &str, pods: Vec<PodFact>) -> Told {
     let fact = RayJobFact {
+        namespace: "default".into(),
+        name: object_name("train", job().id, 1),
         attempt: Some(id(1)),
         deployment_status: deployment.into(),
         job_status: status.into(),
@@ -287,4 +289,26 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_copy_of_the_rayjob_under_another_name_or_namespace_ends_no_job() {
+    let running = live(job(), &[Told::Assigned, step(AttemptStep::Created), ray_job("Running", "RUNNING")]);
+    let fact = RayJobFact {
+        namespace: "default".into(),
+        name: object_name("train", job().id, 1),
+        attempt: Some(id(1)),
+        deployment_status: "Failed".into(),
+        ..RayJobFact::default()
+    };
+    let copies = [
+        RayJobFact { name: "copy".into(), ..fact.clone() },
+        RayJobFact { namespace: "other".into(), ..fact.clone() },
+        RayJobFact { name: "copy".into(), gone: true, ..fact.clone() },
+    ];
+    for copy in copies {
+        assert_eq!(tell(&running, &east(Fact::RayJob(copy)), at(9)), Err(Refused::OtherObject));
+    }
+    let failed = tell(&running, &east(Fact::RayJob(fact)), at(9)).unwrap();
+    assert_eq!(failed.job.state, JobState::Failed);
 }

@@ -68,8 +68,13 @@ fn namespace_problem(namespace: &str) -> Option<String> {
     if namespace.is_empty() {
         return None;
     }
-    let problem = squadron_core::name::K8sName::new(namespace).err()?.problem;
-    Some(problem)
+    match squadron_core::name::K8sName::new(namespace) {
+        Err(bad) => Some(bad.problem),
+        Ok(_) if squadron_core::name::is_kubernetes_own(namespace) => {
+            Some("belongs to Kubernetes, and no job may run there; write another namespace".to_owned())
+        }
+        Ok(_) => None,
+    }
 }
 
 fn label_problems(metadata: &Value) -> Vec<FieldError> {

@@ -199,3 +199,13 @@ fn every_ray_container_needs_an_image() {
     let none = without.replace("image: rayproject/ray:2.60.0", "image: ''");
     assert_eq!(problems(&none).len(), 2);
 }
+
+#[test]
+fn no_job_goes_into_a_namespace_of_kubernetes() {
+    let text = MINIMAL.replace("namespace: research", "namespace: kube-system");
+    refuses(
+        &text,
+        "metadata.namespace: belongs to Kubernetes, and no job may run there; write another namespace",
+    );
+    assert!(parse(&MINIMAL.replace("namespace: research", "namespace: kubeflow")).is_ok());
+}

@@ -288,6 +288,8 @@ async fn a_job_that_ran_is_explained_and_paid_for() {
     let id = AttemptId { job, number: 1 };
     let step = AttemptFact { attempt: id, step: AttemptStep::Created, message: String::new() };
     let running = RayJobFact {
+        namespace: "default".into(),
+        name: squadron_core::attempt::object_name("train", id.job, id.number),
         attempt: Some(id),
         deployment_status: "Running".into(),
         job_status: "RUNNING".into(),

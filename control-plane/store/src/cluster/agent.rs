@@ -14,6 +14,9 @@ use squadron_core::{
 use super::{Cluster, State, enrol::set_alarm, lock, parse_jwks, signed, unsigned};
 use crate::{Result, Store, at, audit};
 
+/// No cluster's desired state changes this often.
+const MOST_GENERATIONS: i64 = 1 << 53;
+
 /// A hello whose token and signature were verified.
 #[derive(Clone, Debug)]
 pub struct Hello {
@@ -109,6 +112,22 @@ impl Store {
         .execute(self.pool())
         .await?;
         Ok(())
+    }
+
+    /// Makes the cluster's desired state newer than generation `above`, which its agent holds already. True if it was
+    /// not; then the number grew, and the state did not change. Numbers that no honest agent reaches are left alone.
+    pub async fn raise_generation(&self, cluster: ClusterId, above: u64) -> Result<bool> {
+        let Some(above) = i64::try_from(above).ok().filter(|above| *above < MOST_GENERATIONS) else {
+            return Ok(false);
+        };
+        let raised = sqlx::query(
+            "update cluster set desired_generation = $2 + 1 where id = $1 and desired_generation < $2",
+        )
+        .bind(cluster.0)
+        .bind(above)
+        .execute(self.pool())
+        .await?;
+        Ok(raised.rows_affected() == 1)
     }
 
     /// Every cluster's standing.

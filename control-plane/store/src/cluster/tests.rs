@@ -232,6 +232,21 @@ async fn the_newest_heartbeat_counts() {
 }
 
 #[tokio::test]
+async fn a_restored_database_counts_on_above_what_the_agent_holds() {
+    let store = testing::store().await;
+    let id = active(&store).await;
+    let generation = async || store.standings().await.unwrap()[&id].desired_generation;
+    let before = generation().await;
+    assert!(!store.raise_generation(id, before).await.unwrap(), "it is as new as ours");
+    assert!(store.raise_generation(id, 57).await.unwrap());
+    assert_eq!(generation().await, 58);
+    assert!(!store.raise_generation(id, 40).await.unwrap());
+    assert!(!store.raise_generation(id, u64::MAX).await.unwrap());
+    assert!(!store.raise_generation(id, 1 << 53).await.unwrap());
+    assert_eq!(generation().await, 58);
+}
+
+#[tokio::test]
 async fn keys_rotate_only_from_what_they_were() {
     let store = testing::store().await;
     let id = active(&store).await;

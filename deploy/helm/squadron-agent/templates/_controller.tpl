@@ -5,6 +5,7 @@
 - {name: SQUADRON_CLUSTER_ID, value: {{ .Values.cluster.id | quote }}}
 - {name: SQUADRON_TOKEN, value: /var/run/secrets/squadron/token}
 - {name: SQUADRON_SPOOL, value: /var/lib/squadron}
+- {name: SQUADRON_SPOOL_MIB, value: {{ include "squadron-agent.spoolMib" . | quote }}}
 - {name: SQUADRON_MODE, value: {{ .Values.operate | ternary "operate" "observe" }}}
 {{- with .Values.namespaces }}
 - {name: SQUADRON_NAMESPACES, value: {{ join "," . | quote }}}
@@ -21,6 +22,23 @@
 {{- with .Values.controller.env }}
 {{ toYaml . }}
 {{- end }}
+{{- end -}}
+
+{{/*
+What the agent may keep in the spool, in MiB: three quarters of its size. The rest is for what the agent remembers
+beside it and for what a file system needs itself, so that records meet the agent's limit and never the disk's.
+*/}}
+{{- define "squadron-agent.spoolMib" -}}
+{{- $size := .Values.spool.size -}}
+{{- $unit := regexFind "[A-Za-z]+$" $size -}}
+{{- $factors := dict "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 -}}
+{{- $factors = merge $factors (dict "k" 1000 "M" 1000000 "G" 1000000000 "T" 1000000000000) -}}
+{{- $factor := ternary 1 (get $factors $unit) (eq $unit "") -}}
+{{- $mib := divf (mulf (regexFind "^[0-9.]+" $size | float64) $factor 0.75) 1048576.0 | floor | int64 -}}
+{{- if lt $mib 64 -}}
+{{- fail (printf "spool.size is %s, which is too little; give the spool 128Mi or more" $size) -}}
+{{- end -}}
+{{- $mib -}}
 {{- end -}}
 
 {{/* The source of the spool's volume. */}}

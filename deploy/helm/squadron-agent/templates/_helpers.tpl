@@ -46,6 +46,11 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{- if and .Values.enrollment.code .Values.enrollment.existingSecret -}}
 {{- fail "enrollment.code and enrollment.existingSecret are both set; remove one of them" -}}
 {{- end -}}
+{{- range .Values.namespaces -}}
+{{- if or (eq . $.Release.Namespace) (hasPrefix "kube-" .) -}}
+{{- fail (printf "namespaces names %s, but no job may run in the agent's own namespace or in one of Kubernetes; remove it" .) -}}
+{{- end -}}
+{{- end -}}
 {{- if and .Values.rbac.onlyInNamespaces (not .Values.namespaces) -}}
 {{- fail "rbac.onlyInNamespaces is true but namespaces is empty, so the agent could write nowhere; name the namespaces" -}}
 {{- end -}}
