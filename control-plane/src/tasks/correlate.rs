@@ -8,15 +8,15 @@ use squadron_core::{
     incident::{Change, Seen, concerns, correlate},
 };
 use squadron_store::{
-    Result,
-    cursor::{self, Batch, Position},
+    Result, StoreError,
+    cursor::{self, Batch},
     incident,
     term::{self, Term},
 };
 use uuid::Uuid;
 
 use super::{Left, duty, project};
-use crate::{clock, http::error::chain, state::AppState};
+use crate::{clock, state::AppState};
 
 const CONSUMER: &str = "correlate";
 /// Facts of a transaction at most.
@@ -29,9 +29,7 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
     let Some(term) = duty::hold(app, CONSUMER, holder).await? else { return Ok(Left::Nothing) };
     let batches = app.store.next_facts(CONSUMER, Some(project::CONSUMER), BATCH).await?;
     for batch in &batches {
-        let facts = relevant(batch);
-        let changes = if facts.is_empty() { Vec::new() } else { judge(app, batch.cluster, &facts).await? };
-        consume(app, &term, batch, &changes).await?;
+        consume(app, &term, batch).await?;
     }
     Ok(if batches.is_empty() { Left::Nothing } else { Left::More })
 }
@@ -40,7 +38,7 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
 pub async fn sweep(app: &AppState, holder: Uuid) -> Result<Left> {
     let Some(term) = duty::hold(app, CONSUMER, holder).await? else { return Ok(Left::Nothing) };
     for cluster in app.store.clusters_with_incidents().await? {
-        let changes = judge(app, cluster, &[]).await?;
+        let changes = look(app, cluster, &[]).await?;
         if !changes.is_empty() {
             commit(app, &term, cluster, None, &changes).await?;
         }
@@ -48,16 +46,28 @@ pub async fn sweep(app: &AppState, holder: Uuid) -> Result<Left> {
     Ok(Left::Nothing)
 }
 
-/// Commits what a batch changes. Changes that the database cannot take are put aside, so that later facts go on.
-async fn consume(app: &AppState, term: &Term, batch: &Batch, changes: &[Change]) -> Result<()> {
-    match commit(app, term, batch.cluster, Some(batch), changes).await {
-        Err(error) if project::is_the_facts_fault(&error) => {
-            let first = Position { epoch: batch.epoch, seq: batch.from + 1 };
-            let reason = format!("facts up to {} could not be judged: {}", batch.to, chain(&error));
-            project::put_aside(app, term, CONSUMER, batch, first, &reason).await
-        }
+/// Judges a batch and commits what it changes. What somebody else changed meanwhile is judged again at the next pass. A
+/// fact whose change the database cannot take is put aside alone.
+async fn consume(app: &AppState, term: &Term, batch: &Batch) -> Result<()> {
+    let changes = judge(app, batch.cluster, &relevant(batch)).await?;
+    match commit(app, term, batch.cluster, Some(batch), &changes).await {
+        Err(StoreError::Changed { .. }) => Ok(()),
+        Err(error) if error.is_of_the_data() => one_by_one(app, term, batch).await,
         done => done,
     }
+}
+
+async fn one_by_one(app: &AppState, term: &Term, batch: &Batch) -> Result<()> {
+    for one in batch.singles() {
+        let changes = judge(app, one.cluster, &relevant(&one)).await?;
+        match commit(app, term, one.cluster, Some(&one), &changes).await {
+            Err(error) if error.is_of_the_data() => {
+                project::put_aside(app, term, CONSUMER, &one, &error).await?;
+            }
+            done => done?,
+        }
+    }
+    Ok(())
 }
 
 fn relevant(batch: &Batch) -> Vec<Seen> {
@@ -73,7 +83,12 @@ fn relevant(batch: &Batch) -> Vec<Seen> {
     .collect()
 }
 
+/// What new facts change; without any, nothing. The sweep asks with no facts of its own: see [`look`].
 async fn judge(app: &AppState, cluster: ClusterId, facts: &[Seen]) -> Result<Vec<Change>> {
+    if facts.is_empty() { Ok(Vec::new()) } else { look(app, cluster, facts).await }
+}
+
+async fn look(app: &AppState, cluster: ClusterId, facts: &[Seen]) -> Result<Vec<Change>> {
     let now = clock::now();
     let known = app.store.known_incidents(cluster, now).await?;
     let oldest = facts.iter().map(|seen| seen.at).min().unwrap_or(now);

@@ -204,6 +204,44 @@ async fn a_fact_that_cannot_take_effect_is_put_aside_and_the_next_goes_on() {
 }
 
 #[tokio::test]
+async fn a_full_disk_makes_facts_wait_and_drops_none() {
+    let app = app().await;
+    let holder = Uuid::now_v7();
+    let east = fixture::cluster(&app.store, "east").await;
+    fixture::facts(&app.store, east, vec![Fact::Node(fixture::node("n1"))]).await;
+    fixture::break_inserts(&app.store, "node", "true", "53100").await;
+    assert!(project::pass(&app, holder).await.is_err());
+    fixture::heal(&app.store).await;
+    assert_eq!(project::pass(&app, holder).await.unwrap(), Left::More);
+    assert_eq!(app.store.capacities().await.unwrap()[&east].nodes, 1);
+}
+
+#[tokio::test]
+async fn a_lock_wait_drops_no_evidence_and_one_bad_fact_drops_itself_only() {
+    let app = app().await;
+    let holder = Uuid::now_v7();
+    let east = ready(&app, "east").await;
+    settle(&app, holder).await;
+    let job = fixture::queued(&app.store, "train").await;
+    settle(&app, holder).await;
+    let id = AttemptId { job: job.id, number: 1 };
+    let xid = |node: &str, code| {
+        let signal = KernelSignal::Xid { code, pci: "0000:01:00".into(), pods: Vec::new() };
+        Fact::Kernel(KernelFact { node: node.into(), line: format!("NVRM: Xid {code}"), signal })
+    };
+    fixture::facts(&app.store, east, vec![xid("n1", 79), killed(id), kernel_line()]).await;
+    project::pass(&app, holder).await.unwrap();
+    fixture::break_inserts(&app.store, "incident", "true", "55P03").await;
+    assert!(correlate::pass(&app, holder).await.is_err(), "it waits");
+    fixture::heal(&app.store).await;
+    fixture::break_inserts(&app.store, "incident", "new.verdict <> 'OOM_KILLED'", "22000").await;
+    settle(&app, holder).await;
+    let verdicts: Vec<_> = app.store.incidents_of_job(job.id).await.unwrap();
+    assert_eq!(verdicts.len(), 1, "the sound facts are judged: {verdicts:?}");
+    assert_eq!((verdicts[0].verdict.as_str(), verdicts[0].evidence.len()), ("OOM_KILLED", 2));
+}
+
+#[tokio::test]
 async fn room_comes_back_when_a_list_misses_pods() {
     let app = app().await;
     let holder = Uuid::now_v7();

@@ -16,7 +16,7 @@ use squadron_core::{
 };
 use uuid::Uuid;
 
-use crate::{Result, Store, at, stamp, stamp_opt};
+use crate::{Result, Store, StoreError, at, stamp, stamp_opt};
 
 pub use crate::incident::list::{EvidenceRow, HitRow, IncidentRow};
 
@@ -75,7 +75,7 @@ pub async fn apply(
         Change::Open(opened) => open(db, cluster, opened, id).await.map(Some),
         Change::Append { fingerprint, evidence, hits } => {
             let Some((id, version)) = touch(db, cluster, fingerprint, evidence.at).await? else {
-                return Ok(None);
+                return Err(StoreError::Changed { what: "an incident" });
             };
             add(db, id, evidence, hits).await?;
             Ok(Some((id, version)))
