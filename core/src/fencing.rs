@@ -66,7 +66,7 @@ pub fn judge(in_charge: &InCharge, claim: Claim<'_>) -> Verdict {
 fn alarm(in_charge: &InCharge, claim: Claim<'_>) -> String {
     format!(
         "a second agent (pod {}, epoch {}) tried to act as this cluster while pod {} (epoch {}) does; it was refused and \
-         nothing changed; remove the second agent, then run `squadron cluster accept {}` to clear this",
+         nothing changed; remove the second agent, then run `squadron cluster clear-alarm {}`",
         claim.pod_uid, claim.epoch.0, in_charge.pod_uid, in_charge.epoch.0, in_charge.cluster
     )
 }
@@ -107,7 +107,7 @@ mod tests {
     fn a25_a26_an_equal_or_lower_epoch_of_another_pod_is_a_duplicate() {
         for epoch in [4, 5] {
             let Verdict::Duplicate { alarm, .. } = judged(epoch, "b") else { panic!("epoch {epoch} passed") };
-            let told = ["pod b", "pod a (epoch 5)", "`squadron cluster accept east`"];
+            let told = ["pod b", "pod a (epoch 5)", "`squadron cluster clear-alarm east`"];
             assert!(told.iter().all(|part| alarm.contains(part)), "{alarm}");
         }
     }

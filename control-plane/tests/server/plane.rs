@@ -111,9 +111,17 @@ impl Plane {
     pub async fn accepted(&self, name: &str, key: &'static Key) -> Agent {
         let agent = self.invited(name, key).await;
         agent.enroll(self).await.unwrap();
-        let (status, reply) = self.post(&format!("/api/v1/clusters/{name}/accept"), &Value::Null).await;
+        let (status, reply) = self.accept(name).await;
         assert_eq!(status, StatusCode::OK, "{reply}");
         agent
+    }
+
+    /// An administrator looks at the cluster and accepts what waits there.
+    pub async fn accept(&self, name: &str) -> (StatusCode, Value) {
+        let shown = self.cluster(name).await;
+        let waits = if shown["reoffer"].is_null() { &shown["identity"] } else { &shown["reoffer"] };
+        let identity = waits["digest"].as_str().unwrap_or_default();
+        self.post(&format!("/api/v1/clusters/{name}/accept"), &json!({ "identity": identity })).await
     }
 
     pub async fn east(&self) -> Agent {

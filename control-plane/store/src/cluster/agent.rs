@@ -190,7 +190,7 @@ async fn holds_key(db: &mut PgConnection, hello: &Hello) -> Result<bool> {
 async fn refuse_key(db: &mut PgConnection, cluster: &Cluster, hello: &Hello) -> Result<Admitted> {
     let alarm = format!(
         "somebody showed a token of the agent's pod {} with another key than the pod holds; it was refused; if the pod \
-         was not tampered with, delete it so that a new one starts, then run `squadron cluster accept {}` to clear this",
+         was not tampered with, delete it so that a new one starts, then run `squadron cluster clear-alarm {}`",
         hello.pod_uid, cluster.name
     );
     set_alarm(db, cluster.id, &alarm).await?;
