@@ -19,6 +19,7 @@ pub mod nearest;
 pub mod quantity;
 pub mod resources;
 pub mod sentence;
+pub mod silence;
 pub mod time;
 pub mod timeline;
 pub mod watermark;

@@ -3,8 +3,6 @@
 //! Invariant: an assignment is committed only if the job still waits and the cluster is still accepted; whatever the
 //! plan did not foresee is seen by the next pass.
 
-use std::time::Duration;
-
 use squadron_core::{
     attempt::{Event, advance as decide},
     dispatch::{Assign, Blocked, Input, plan},
@@ -22,7 +20,7 @@ use crate::{clock, state::AppState, wake::Topic};
 
 /// Looks at every waiting job once.
 pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
-    let Some(term) = duty::hold(app, "dispatch", holder).await? else { return Ok(Left::Nothing) };
+    let Some(term) = duty::hold(app, "dispatch", holder).await? else { return Ok(Left::NotOurs) };
     if !app.store.any_waiting().await? {
         return Ok(Left::Nothing);
     }
@@ -42,12 +40,9 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
 }
 
 async fn snapshot(app: &AppState) -> Result<Input> {
-    let limit = Duration::as_millis(&app.settings.silent_after());
-    let silent_before = clock::now().plus_millis(-i64::try_from(limit).unwrap_or(i64::MAX));
+    let silence = app.settings.silence(clock::now());
     app.store
-        .txn("dispatch.snapshot", &silent_before, |db, silent_before| {
-            Box::pin(waiting::snapshot(db, *silent_before))
-        })
+        .txn("dispatch.snapshot", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence)))
         .await
 }
 

@@ -119,4 +119,7 @@ async fn the_newest_sheet_is_in_force_and_the_same_text_is_the_same_version() {
     assert_eq!(price::insert(&mut db, &sheet("one", 1)).await.unwrap(), 1);
     assert_eq!(price::insert(&mut db, &sheet("two", 2)).await.unwrap(), 2);
     assert_eq!(store.price_sheet().await.unwrap().unwrap().body, "two");
+    price::insert(&mut db, &sheet("written by a clock that was ahead", 3_600_000)).await.unwrap();
+    assert_eq!(price::insert(&mut db, &sheet("three", 3)).await.unwrap(), 4);
+    assert_eq!(store.price_sheet().await.unwrap().unwrap().body, "three", "the one that came last");
 }

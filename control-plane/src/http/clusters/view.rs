@@ -39,8 +39,7 @@ pub fn show(row: Cluster, capacity: Option<Capacity>, now: Timestamp, settings: 
 }
 
 fn silent_since(row: &Cluster, now: Timestamp, settings: &Settings) -> Option<Timestamp> {
-    let limit = i64::try_from(settings.silent_after().as_millis()).unwrap_or(i64::MAX);
-    row.last_heard_at.filter(|heard| row.state == State::Active && now.millis_since(*heard) > limit)
+    settings.silence(now).silent_since(row.last_heard_at).filter(|_| row.state == State::Active)
 }
 
 fn sentence(row: &Cluster, silent_since: Option<Timestamp>, now: Timestamp) -> String {

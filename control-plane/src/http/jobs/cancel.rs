@@ -59,7 +59,7 @@ pub async fn cancel(
         None => return Err(Api::not_found("job", row.id, "squadron list")),
     }
     let row = find(&app, &row.id.to_string()).await?;
-    Ok(Json(view::job(&row, page::silent_before(&app))))
+    Ok(Json(view::job(&row, page::silence(&app))))
 }
 
 async fn step(

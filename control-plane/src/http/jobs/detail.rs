@@ -43,7 +43,7 @@ pub async fn describe(State(app): State<AppState>, Path(job): Path<String>) -> R
         false => usage::cost_of_job(&app, row.id, row.submitted_at).await?,
     };
     Ok(Json(JobDetail {
-        job: view::job(&row, page::silent_before(&app)),
+        job: view::job(&row, page::silence(&app)),
         manifest: app.store.manifest(row.id).await?.unwrap_or_default(),
         timeline: timeline(&row, &attempts, &incidents, &facts),
         why: (row.state == JobState::Queued).then(|| view::why(&row)),

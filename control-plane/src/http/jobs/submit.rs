@@ -69,10 +69,9 @@ pub async fn submit(
 
 /// What the dispatcher would look at now.
 async fn fleet(app: &AppState) -> Result<Input> {
-    let silent_before = page::silent_before(app);
-    let look = app
-        .store
-        .txn("job.look", &silent_before, |db, silent_before| Box::pin(waiting::snapshot(db, *silent_before)));
+    let silence = page::silence(app);
+    let look =
+        app.store.txn("job.look", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence)));
     Ok(look.await?)
 }
 
@@ -85,7 +84,7 @@ async fn reply(app: &AppState, new: &NewJob, id: JobId, warnings: Vec<String>) -
         None => None,
     };
     Ok(Json(SubmitReply {
-        job: Some(view::job(&row, page::silent_before(app))),
+        job: Some(view::job(&row, page::silence(app))),
         position: position.filter(|_| waits),
         link: app.settings.job_link(id),
         warnings,

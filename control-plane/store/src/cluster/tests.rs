@@ -1,7 +1,7 @@
 //! From invitation to revocation, on a real Postgres.
 #![allow(clippy::unwrap_used)]
 
-use squadron_core::id::Epoch;
+use squadron_core::{id::Epoch, silence::Judge};
 use uuid::Uuid;
 
 use super::{
@@ -88,8 +88,7 @@ fn hello(cluster: ClusterId, epoch: u64, pod: &str, key: u8) -> Hello {
         public_key: [key; 32],
         agent_version: "0.1.0".into(),
         kubernetes_version: "v1.34.4".into(),
-        now: NOW,
-        silent_after_ms: 25_000,
+        silence: Judge { now: NOW, after_ms: 25_000 },
         audit: entry("link.take_over"),
     }
 }
@@ -235,10 +234,16 @@ async fn the_newest_heartbeat_counts() {
         spool_bytes: 9,
         applied_generation: 2,
     };
-    store.note_beats(&[beat(1_000, 3)]).await.unwrap();
-    store.note_beats(&[beat(500, 4)]).await.unwrap();
+    let note = async |beat| store.note_beats(&[beat], NOW.plus_millis(2_000)).await.unwrap();
+    note(beat(1_000, 3)).await;
+    note(beat(500, 4)).await;
     let cluster = store.cluster(id).await.unwrap().unwrap();
     assert_eq!((cluster.last_heard_at, cluster.clock_skew_ms), (Some(NOW.plus_millis(1_000)), Some(3)));
+    note(beat(3_600_000, 5)).await;
+    note(beat(1_500, 6)).await;
+    let cluster = store.cluster(id).await.unwrap().unwrap();
+    let heard = (cluster.last_heard_at, cluster.clock_skew_ms);
+    assert_eq!(heard, (Some(NOW.plus_millis(1_500)), Some(6)), "a clock that was ahead once hides no later word");
 }
 
 #[tokio::test]

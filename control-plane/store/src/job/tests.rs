@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use squadron_core::{
+    silence::Judge,
     attempt::{Event, Job, Step, advance as decide},
     dispatch::{Blocked, Blocker, Cause, Standing, plan},
     id::AttemptId,
@@ -153,7 +154,7 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
     assert!(attempt::is_held_by(&mut db, id, east).await.unwrap());
     assert!(advance::takes_jobs(&mut db, east).await.unwrap());
     let input = store
-        .txn("test", &NOW, |db, now| Box::pin(waiting::snapshot(db, now.plus_millis(-1))))
+        .txn("test", &NOW, |db, now| Box::pin(waiting::snapshot(db, Judge { now: *now, after_ms: 1 })))
         .await
         .unwrap();
     assert!(store.any_waiting().await.unwrap());
@@ -164,7 +165,7 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
     assert_eq!(waiting, [(waits.id, 1)]);
     assert_eq!(plan(&input).assign[0].cluster, east);
     let silent =
-        store.txn("test", &NOW, |db, now| Box::pin(waiting::snapshot(db, now.plus_millis(1)))).await.unwrap();
+        store.txn("test", &NOW, |db, now| Box::pin(waiting::snapshot(db, Judge { now: now.plus_millis(2), after_ms: 1 }))).await.unwrap();
     assert_eq!(silent.clusters[0].standing, Standing::Silent { since: NOW });
 }
 
