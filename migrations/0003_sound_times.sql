@@ -1,3 +1,7 @@
+-- One installation has one identity. Two first starts at once could have made two; the oldest is the one that was read.
+delete from control_plane where id <> (select id from control_plane order by created_at, id limit 1);
+create unique index control_plane_one on control_plane ((true));
+
 -- The order of price sheets does not come from a clock.
 alter table price_sheet add column place bigint;
 update price_sheet set place = numbered.place
