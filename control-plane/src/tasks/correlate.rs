@@ -1,7 +1,9 @@
 //! The correlator's loop: facts behind the projector's cursor become changes of incidents.
 //!
 //! Invariant: changes and cursor are one transaction. It follows the projector, so pods and attempts that a fact speaks
-//! of are known when it is judged.
+//! of are known when it is judged. New facts and the sweep over open incidents take turns in one loop, so neither judges
+//! what the other is about to write; what a person changed meanwhile is judged again. A cluster that cannot be judged keeps
+//! no other one waiting.
 
 use squadron_core::{
     id::ClusterId,
@@ -15,7 +17,7 @@ use squadron_store::{
 };
 use uuid::Uuid;
 
-use super::{Left, duty, project};
+use super::{Left, duty, project, troubles::Troubles};
 use crate::{clock, state::AppState};
 
 const CONSUMER: &str = "correlate";
@@ -26,24 +28,28 @@ const LOOK_BACK_MS: i64 = 3_600_000;
 
 /// Judges the next facts of every cluster.
 pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
-    let Some(term) = duty::hold(app, CONSUMER, holder).await? else { return Ok(Left::Nothing) };
+    let Some(term) = duty::hold(app, CONSUMER, holder).await? else { return Ok(Left::NotOurs) };
     let batches = app.store.next_facts(CONSUMER, Some(project::CONSUMER), BATCH).await?;
+    let mut troubles = Troubles::default();
     for batch in &batches {
-        consume(app, &term, batch).await?;
+        troubles.bear(consume(app, &term, batch).await)?;
     }
-    Ok(if batches.is_empty() { Left::Nothing } else { Left::More })
+    troubles.end(if batches.is_empty() { Left::Nothing } else { Left::More })
 }
 
 /// Looks whether open incidents are over, which time and other rows decide as much as facts.
 pub async fn sweep(app: &AppState, holder: Uuid) -> Result<Left> {
-    let Some(term) = duty::hold(app, CONSUMER, holder).await? else { return Ok(Left::Nothing) };
+    let Some(term) = duty::hold(app, CONSUMER, holder).await? else { return Ok(Left::NotOurs) };
+    let mut troubles = Troubles::default();
     for cluster in app.store.clusters_with_incidents().await? {
-        let changes = look(app, cluster, &[]).await?;
-        if !changes.is_empty() {
-            commit(app, &term, cluster, None, &changes).await?;
-        }
+        troubles.bear(sweep_one(app, &term, cluster).await)?;
     }
-    Ok(Left::Nothing)
+    troubles.end(Left::Nothing)
+}
+
+async fn sweep_one(app: &AppState, term: &Term, cluster: ClusterId) -> Result<()> {
+    let changes = look(app, cluster, &[]).await?;
+    if changes.is_empty() { Ok(()) } else { commit(app, term, cluster, None, &changes).await }
 }
 
 /// Judges a batch and commits what it changes. What somebody else changed meanwhile is judged again at the next pass. A

@@ -21,7 +21,7 @@ use squadron_store::{
 };
 use uuid::Uuid;
 
-use super::{Left, duty};
+use super::{Left, duty, troubles::Troubles};
 use crate::{clock, http::error::chain, state::AppState, wake::Topic};
 
 /// Name of the cursor; the correlator follows it.
@@ -41,13 +41,14 @@ struct News {
 
 /// Consumes the next facts of every cluster.
 pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
-    let Some(term) = duty::hold(app, CONSUMER, holder).await? else { return Ok(Left::Nothing) };
+    let Some(term) = duty::hold(app, CONSUMER, holder).await? else { return Ok(Left::NotOurs) };
     let batches = app.store.next_facts(CONSUMER, None, BATCH).await?;
     let left = if batches.is_empty() { Left::Nothing } else { Left::More };
+    let mut troubles = Troubles::default();
     for batch in &batches {
-        consume(app, &term, batch).await?;
+        troubles.bear(consume(app, &term, batch).await)?;
     }
-    Ok(left)
+    troubles.end(left)
 }
 
 async fn consume(app: &AppState, term: &Term, batch: &Batch) -> Result<()> {

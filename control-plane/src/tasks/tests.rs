@@ -147,7 +147,7 @@ async fn a_crash_between_passes_repeats_nothing_and_loses_nothing() {
     settle(&app, Uuid::now_v7()).await;
     let seen = row(&app, job.id).await;
     assert_eq!(seen.state, JobState::Starting);
-    assert_eq!(project::pass(&app, holder).await.unwrap(), Left::Nothing, "the first lost its duty");
+    assert_eq!(project::pass(&app, holder).await.unwrap(), Left::NotOurs, "the first lost its duty");
     assert_eq!(stale[0].facts.len(), 1);
     assert_eq!(row(&app, job.id).await.version, seen.version);
     assert!(app.store.next_facts("project", None, 10).await.unwrap().is_empty());
@@ -239,6 +239,26 @@ async fn a_lock_wait_drops_no_evidence_and_one_bad_fact_drops_itself_only() {
     let verdicts: Vec<_> = app.store.incidents_of_job(job.id).await.unwrap();
     assert_eq!(verdicts.len(), 1, "the sound facts are judged: {verdicts:?}");
     assert_eq!((verdicts[0].verdict.as_str(), verdicts[0].evidence.len()), ("OOM_KILLED", 2));
+}
+
+#[tokio::test]
+async fn a_cluster_that_cannot_be_judged_keeps_no_other_one_waiting() {
+    let app = app().await;
+    let holder = Uuid::now_v7();
+    let (east, west) = (ready(&app, "east").await, ready(&app, "west").await);
+    settle(&app, holder).await;
+    for cluster in [east, west] {
+        let signal = KernelSignal::Xid { code: 79, pci: "0000:01:00".into(), pods: Vec::new() };
+        let line = Fact::Kernel(KernelFact { node: "n1".into(), line: "NVRM: Xid 79".into(), signal });
+        fixture::facts(&app.store, cluster, vec![line]).await;
+    }
+    project::pass(&app, holder).await.unwrap();
+    fixture::break_inserts(&app.store, "incident", &format!("new.cluster_id = '{east}'"), "XX000").await;
+    assert!(correlate::pass(&app, holder).await.is_err(), "the trouble is told");
+    assert_eq!(app.store.clusters_with_incidents().await.unwrap(), [west]);
+    fixture::heal(&app.store).await;
+    settle(&app, holder).await;
+    assert_eq!(app.store.clusters_with_incidents().await.unwrap().len(), 2);
 }
 
 #[tokio::test]
