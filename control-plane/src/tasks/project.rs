@@ -207,6 +207,9 @@ async fn advance_job(
     match decide(&job, Event::Fact { from: cluster, fact, pods: &pods }, row.at) {
         Ok(step) => {
             let version = advance::save(db, &step).await?;
+            if step.job.attempt.as_ref().is_some_and(|newest| newest.ended_at.is_some()) {
+                attempt::note_end(db, attempt, clock::now()).await?;
+            }
             news.desired |= step.desired_changed.is_some();
             news.jobs.insert(attempt.job, version);
         }

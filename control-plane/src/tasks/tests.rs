@@ -128,6 +128,11 @@ async fn a_job_is_placed_runs_fails_for_memory_and_is_explained() {
     let incidents = app.store.incidents_of_job(job.id).await.unwrap();
     assert_eq!(incidents.len(), 1);
     assert_eq!((incidents[0].verdict.as_str(), incidents[0].evidence.len()), ("OOM_KILLED", 2));
+    // The agent's word on the end is a day old when it arrives.
+    let attempt = app.store.attempts(job.id).await.unwrap().remove(0);
+    let learnt = attempt.end_learnt_at.unwrap();
+    assert!(learnt.millis_since(attempt.ended_at.unwrap()) > 80_000_000, "{attempt:?}");
+    assert_eq!(app.store.retention_over(learnt.plus_millis(-1)).await.unwrap(), []);
     release::pass(&app, holder).await.unwrap();
     assert_eq!(app.store.desired(east).await.unwrap(), (2, vec![]));
 }
