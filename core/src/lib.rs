@@ -5,6 +5,7 @@
 
 pub mod attempt;
 pub mod authz;
+pub mod desired;
 pub mod dispatch;
 pub mod fact;
 pub mod fencing;

@@ -5,11 +5,13 @@
 
 use squadron_core::{
     attempt::{Event, advance as decide},
+    desired,
     dispatch::{Assign, Blocked, Input, plan},
     id::JobId,
 };
+use squadron_proto::DESIRED_LIMIT;
 use squadron_store::{
-    PgConnection, Result,
+    PgConnection, Result, attempt,
     job::{advance, waiting},
     term::{self, Term},
 };
@@ -26,14 +28,19 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
     }
     let input = snapshot(app).await?;
     let plan = plan(&input);
+    let mut blocked = plan.blocked;
     for assign in &plan.assign {
-        if let Some(version) = commit(app, &term, &input, assign).await? {
-            tracing::info!(job = %assign.job, cluster = %assign.cluster, because = assign.because, "assigned");
-            app.wake.changed("job", assign.job, version);
-            app.wake.notify(Topic::Desired);
+        match commit(app, &term, &input, assign).await? {
+            Done::Assigned(version) => {
+                tracing::info!(job = %assign.job, cluster = %assign.cluster, because = assign.because, "assigned");
+                app.wake.changed("job", assign.job, version);
+                app.wake.notify(Topic::Desired);
+            }
+            Done::TooLong => blocked.extend(held_back(&input, assign, &blocked)),
+            Done::Changed => {}
         }
     }
-    for (job, version) in explain(app, &term, &plan.blocked).await? {
+    for (job, version) in explain(app, &term, &blocked).await? {
         app.wake.changed("job", job, version);
     }
     Ok(Left::Nothing)
@@ -46,10 +53,32 @@ async fn snapshot(app: &AppState) -> Result<Input> {
         .await
 }
 
-/// Commits one assignment, if it still holds. Answers the job's new version.
-async fn commit(app: &AppState, term: &Term, input: &Input, assign: &Assign) -> Result<Option<i64>> {
-    let name =
-        input.clusters.iter().find(|cluster| cluster.id == assign.cluster).map_or("", |found| &found.name);
+/// What became of an assignment.
+enum Done {
+    /// The job's new version.
+    Assigned(i64),
+    /// Job or cluster changed after the snapshot.
+    Changed,
+    /// The cluster's desired set would not fit into one message.
+    TooLong,
+}
+
+fn name_of<'a>(input: &'a Input, assign: &Assign) -> &'a str {
+    input.clusters.iter().find(|cluster| cluster.id == assign.cluster).map_or("", |found| &found.name)
+}
+
+fn held_back(input: &Input, assign: &Assign, blocked: &[Blocked]) -> Option<Blocked> {
+    let job = input.waiting.iter().find(|job| job.job == assign.job)?;
+    let in_queue = |other: &JobId| input.waiting.iter().any(|one| one.job == *other && one.queue == job.queue);
+    let others = blocked.iter().filter(|other| in_queue(&other.job)).count();
+    let ahead = blocked.iter().filter(|other| in_queue(&other.job) && other.job < job.job).count();
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);
+    Some(desired::held_back(job, name_of(input, assign), number(ahead), number(others)))
+}
+
+/// Commits one assignment, if it still holds.
+async fn commit(app: &AppState, term: &Term, input: &Input, assign: &Assign) -> Result<Done> {
+    let name = name_of(input, assign);
     app.store
         .txn("dispatch.assign", &(term, assign, name), |db, (term, assign, name)| {
             Box::pin(async move {
@@ -60,17 +89,22 @@ async fn commit(app: &AppState, term: &Term, input: &Input, assign: &Assign) -> 
         .await
 }
 
-async fn assign_one(db: &mut PgConnection, assign: &Assign, cluster_name: &str) -> Result<Option<i64>> {
-    let Some(job) = advance::lock(db, assign.job).await? else { return Ok(None) };
+async fn assign_one(db: &mut PgConnection, assign: &Assign, cluster_name: &str) -> Result<Done> {
+    let Some(job) = advance::lock(db, assign.job).await? else { return Ok(Done::Changed) };
     if !advance::takes_jobs(db, assign.cluster).await? {
-        return Ok(None);
+        return Ok(Done::Changed);
+    }
+    let (attempts, held) = attempt::desired_size(db, assign.cluster).await?;
+    let manifest = attempt::manifest_size(db, assign.job).await?;
+    if !desired::fits(held, attempts, manifest, DESIRED_LIMIT as u64) {
+        return Ok(Done::TooLong);
     }
     let event = Event::Assigned { cluster: assign.cluster, cluster_name, because: &assign.because };
     match decide(&job, event, clock::now()) {
-        Ok(step) => advance::save(db, &step).await.map(Some),
+        Ok(step) => advance::save(db, &step).await.map(Done::Assigned),
         Err(refused) => {
             tracing::debug!(job = %assign.job, %refused, "the job changed after the snapshot");
-            Ok(None)
+            Ok(Done::Changed)
         }
     }
 }

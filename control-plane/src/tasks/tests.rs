@@ -178,6 +178,31 @@ async fn a_job_too_big_waits_with_its_reason_while_another_runs() {
 }
 
 #[tokio::test]
+async fn a_job_waits_that_would_make_the_desired_set_longer_than_a_message() {
+    let app = app().await;
+    let holder = Uuid::now_v7();
+    ready(&app, "east").await;
+    app.store.ensure_queue(&"research".parse().unwrap(), NOW).await.unwrap();
+    let long = |name: &str| {
+        let rayjob = format!("{{\"long\":\"{}\"}}", "x".repeat(9 << 20));
+        squadron_store::job::NewJob { rayjob, ..fixture::new_job(name) }
+    };
+    let (first, second) = (long("first"), long("second"));
+    fixture::insert(&app.store, &first).await;
+    fixture::insert(&app.store, &second).await;
+    settle(&app, holder).await;
+    assert_eq!(row(&app, first.id).await.state, JobState::Assigned);
+    let waits = row(&app, second.id).await;
+    assert_eq!((waits.state, waits.reason.as_str(), waits.position), (JobState::Queued, "CLUSTER_FULL", Some(1)));
+    assert!(waits.sentence.contains("message to its agent"), "{}", waits.sentence);
+    assert_eq!(dispatch::pass(&app, holder).await.unwrap(), Left::Nothing);
+    assert_eq!(row(&app, second.id).await.version, waits.version, "the same reason is no news");
+    assert_eq!(row(&app, fixture::queued(&app.store, "small").await.id).await.state, JobState::Queued);
+    settle(&app, holder).await;
+    assert_eq!(row(&app, second.id).await.state, JobState::Queued);
+}
+
+#[tokio::test]
 async fn words_of_a_cluster_that_does_not_hold_the_attempt_change_nothing() {
     let app = app().await;
     let holder = Uuid::now_v7();

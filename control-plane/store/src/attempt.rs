@@ -56,6 +56,28 @@ pub async fn is_held_by(db: &mut PgConnection, attempt: AttemptId, cluster: Clus
     Ok(row.is_some())
 }
 
+/// How many attempts the cluster should hold, and the bytes of their manifests together.
+pub async fn desired_size(db: &mut PgConnection, cluster: ClusterId) -> Result<(u64, u64)> {
+    let row = sqlx::query(
+        "select count(*) as attempts, coalesce(sum(octet_length(j.rayjob)), 0)::bigint as bytes
+         from attempt a join job j on j.id = a.job_id where a.cluster_id = $1 and a.desired",
+    )
+    .bind(cluster.0)
+    .fetch_one(db)
+    .await?;
+    let number = |name: &str| Ok::<_, sqlx::Error>(u64::try_from(row.try_get::<i64, _>(name)?).unwrap_or(0));
+    Ok((number("attempts")?, number("bytes")?))
+}
+
+/// Bytes of the job's manifest as the agent gets it.
+pub async fn manifest_size(db: &mut PgConnection, job: JobId) -> Result<u64> {
+    let bytes: Option<i64> = sqlx::query_scalar("select octet_length(rayjob)::bigint from job where id = $1")
+        .bind(job.0)
+        .fetch_optional(db)
+        .await?;
+    Ok(u64::try_from(bytes.unwrap_or(0)).unwrap_or(0))
+}
+
 /// Notes that we learnt of the end of the attempt at `now`, if it has ended and we did not know.
 pub async fn note_end(db: &mut PgConnection, attempt: AttemptId, now: Timestamp) -> Result<()> {
     sqlx::query(

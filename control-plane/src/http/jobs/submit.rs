@@ -18,7 +18,7 @@ use squadron_core::{
     nearest::nearest,
     sentence::{clip, list},
 };
-use squadron_ray::manifest::{self, ParsedRayJob};
+use squadron_ray::manifest::{self, LONGEST_MANIFEST, ParsedRayJob};
 use squadron_store::{
     PgConnection, audit,
     idempotency::{self, Found, Key},
@@ -117,6 +117,13 @@ fn parse(text: &str) -> Result<ParsedRayJob> {
                 .collect(),
         )
     })?;
+    let size = parsed.manifest.to_string().len();
+    if size > LONGEST_MANIFEST {
+        let problem = format!(
+            "is {size} bytes long as JSON, with its anchors written out; the most is {LONGEST_MANIFEST}"
+        );
+        return Err(invalid(vec![FieldProblem { path: "manifest".to_owned(), problem }]));
+    }
     let pods = parsed.gang.iter().fold(0_u32, |sum, member| sum.saturating_add(member.count));
     if pods > MOST_PODS {
         let problem = format!("ask for {pods} pods together; a job may ask for at most {MOST_PODS}");

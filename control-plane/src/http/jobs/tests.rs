@@ -353,3 +353,17 @@ async fn incidents_are_listed_and_found() {
         room.get("/api/v1/usage").await["notes"][0].as_str().unwrap().contains("no price sheet is in force")
     );
 }
+
+#[tokio::test]
+async fn a_manifest_that_anchors_make_long_is_refused() {
+    let room = Room::new().await;
+    let text = "x".repeat(30_000);
+    let values: String = (0..12).map(|n| format!("\n      V{n}: *text")).collect();
+    let env = format!("  runtimeEnvYAML: 'a: 1'\n  metadata:\n    text: &text \"{text}\"");
+    let manifest = MANIFEST.replace("spec:\n  entrypoint", &format!("spec:\n{env}{}\n  entrypoint", values.replace("      V", "    V")));
+    let asked = json!({ "manifest": manifest, "queue": "research" });
+    let (status, problem) = room.ask("submitter", Method::POST, "/api/v1/jobs", asked).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("with its anchors written out"), "{problem}");
+    assert!(manifest.len() < 64_000, "the text itself is short");
+}
