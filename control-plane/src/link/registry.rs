@@ -32,6 +32,12 @@ impl Registry {
         Registry(receiver)
     }
 
+    /// Whether the cluster existed when standings were last read; every one does before the first read.
+    pub fn knows(&self, cluster: ClusterId) -> bool {
+        let standings = self.0.borrow();
+        standings.is_empty() || standings.contains_key(&cluster)
+    }
+
     /// The cluster's standing from now on.
     pub fn follow(&self, cluster: ClusterId) -> Follow {
         Follow { cluster, standings: self.0.clone() }
