@@ -38,7 +38,10 @@ impl Beats {
     pub fn start(app: AppState, stop: CancellationToken) -> Beats {
         let beats = Beats::default();
         let writer = beats.clone();
+        // Whatever way this ends, the rest of the control plane must not go on without it.
+        let all = stop.clone().drop_guard();
         tokio::spawn(async move {
+            let _all = all;
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = writer.write_forever(&app) => {}

@@ -23,7 +23,10 @@ pub struct Registry(watch::Receiver<Standings>);
 impl Registry {
     pub fn start(app: AppState, stop: CancellationToken) -> Registry {
         let (sender, receiver) = watch::channel(Standings::default());
+        // Whatever way this ends, the rest of the control plane must not go on without it.
+        let all = stop.clone().drop_guard();
         tokio::spawn(async move {
+            let _all = all;
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = poll_forever(&app, &sender) => {}
