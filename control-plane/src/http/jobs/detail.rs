@@ -16,9 +16,9 @@ use squadron_core::{
 };
 use squadron_store::{attempt::AttemptRow, incident::IncidentRow, job::JobRow};
 
-use super::{find, view};
+use super::{find_for, view};
 use crate::{
-    http::{error::Result, page, usage},
+    http::{auth::Caller, error::Result, page, usage},
     state::AppState,
 };
 
@@ -30,8 +30,12 @@ const STEPS: usize = 500;
 /// Everything about a job.
 #[utoipa::path(get, path = route::JOB, tag = "jobs", params(("job" = String, Path)),
     responses((status = 200, body = JobDetail)))]
-pub async fn describe(State(app): State<AppState>, Path(job): Path<String>) -> Result<Json<JobDetail>> {
-    let row = find(&app, &job).await?;
+pub async fn describe(
+    State(app): State<AppState>,
+    caller: Caller,
+    Path(job): Path<String>,
+) -> Result<Json<JobDetail>> {
+    let row = find_for(&app, &caller, &job).await?;
     let attempts = app.store.attempts(row.id).await?;
     let incidents = app.store.incidents_of_job(row.id).await?;
     let pods = app.store.pods_of_job(row.id).await?;
@@ -57,8 +61,12 @@ pub async fn describe(State(app): State<AppState>, Path(job): Path<String>) -> R
 /// Why a job waits, as the dispatcher wrote it.
 #[utoipa::path(get, path = route::JOB_WHY, tag = "jobs", params(("job" = String, Path)),
     responses((status = 200, body = Why)))]
-pub async fn why(State(app): State<AppState>, Path(job): Path<String>) -> Result<Json<Why>> {
-    Ok(Json(view::why(&find(&app, &job).await?)))
+pub async fn why(
+    State(app): State<AppState>,
+    caller: Caller,
+    Path(job): Path<String>,
+) -> Result<Json<Why>> {
+    Ok(Json(view::why(&find_for(&app, &caller, &job).await?)))
 }
 
 fn timeline(
