@@ -14,6 +14,7 @@ use axum::{
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
+use futures::StreamExt as _;
 use squadron_api::{
     log::{ATTEMPT_HEADER, GAP_HEADER, LogQuery, OFFSET_HEADER},
     route,
@@ -28,6 +29,7 @@ use utoipa::OpenApi;
 
 use super::{
     Ending,
+    auth::{self, Caller},
     error::{Api, Result, chain},
     jobs,
     routes::{Access, Routes},
@@ -63,16 +65,19 @@ pub fn mount(routes: Routes) -> Routes {
 async fn logs(
     State(app): State<AppState>,
     Extension(ending): Extension<Ending>,
+    caller: Caller,
     Path(job): Path<String>,
     Query(query): Query<LogQuery>,
 ) -> Result<Response> {
-    let job = jobs::find(&app, &job).await?;
+    let job = jobs::find_for(&app, &caller, &job).await?;
     let attempt = AttemptId { job: job.id, number: query.attempt.unwrap_or(job.attempt) };
     let known = job.attempt == attempt.number || end_learnt_at(&app, attempt).await?.is_some();
     if !known {
         let command = format!("squadron describe {}", job.id);
         return Err(Api::not_found("attempt", format!("{} of job {}", attempt.number, job.name), &command));
     }
+    let revoked =
+        Box::pin(auth::until_revoked(app.clone(), caller, Action::ReadLogs, auth::LOOK_AGAIN));
     let listener = app.wake.listen(Topic::Logs);
     let asked = query.offset.unwrap_or(0);
     let first = app.store.log_piece(attempt, STREAM, asked).await?;
@@ -90,7 +95,7 @@ async fn logs(
         grew: false,
         waited: false,
     };
-    let body = Body::from_stream(futures::stream::try_unfold(reader, Reader::step));
+    let body = Body::from_stream(futures::stream::try_unfold(reader, Reader::step).take_until(revoked));
     Ok(answer(attempt, asked, start, body))
 }
 

@@ -124,6 +124,37 @@ impl Store {
         row.as_ref().map(read).transpose()
     }
 
+    /// The token with this id, unless it ended before `now`.
+    pub async fn token_by_id(&self, id: Uuid, now: Timestamp) -> Result<Option<Token>> {
+        let row = sqlx::query(
+            "select id, subject, role, created_at, expires_at, last_used_at from api_token
+             where id = $1 and (expires_at is null or expires_at > $2)",
+        )
+        .bind(id)
+        .bind(at(now))
+        .fetch_optional(self.pool())
+        .await?;
+        row.as_ref().map(read).transpose()
+    }
+
+    /// Whether the session with this digest exists, has not ended and was used after `idle_since`.
+    pub async fn session_lives(
+        &self,
+        digest: &Digest,
+        idle_since: Timestamp,
+        now: Timestamp,
+    ) -> Result<bool> {
+        let row = sqlx::query(
+            "select 1 from console_session where sha256 = $1 and used_at > $2 and expires_at > $3",
+        )
+        .bind(digest.as_slice())
+        .bind(at(idle_since))
+        .bind(at(now))
+        .fetch_optional(self.pool())
+        .await?;
+        Ok(row.is_some())
+    }
+
     /// All tokens, oldest first.
     pub async fn tokens(&self) -> Result<Vec<Token>> {
         let rows = sqlx::query(
