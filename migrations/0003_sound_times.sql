@@ -14,3 +14,41 @@ select setval(pg_get_serial_sequence('price_sheet', 'place'), (select coalesce(m
 -- When the control plane learnt that the attempt had ended, by its own clock; ended_at is the agent's word and may be much
 -- older. Null for attempts that ended before this column existed.
 alter table attempt add column end_learnt_at timestamptz;
+
+-- What a node had, and what a pod asked for, before the row's present values: bills are cut where they changed.
+alter table node add column capacity_since timestamptz;
+create table node_past (
+    cluster_id  uuid not null,
+    uid         text not null,
+    from_at     timestamptz not null,
+    to_at       timestamptz not null,
+    capacity_cpu_milli bigint not null,
+    capacity_memory_bytes bigint not null,
+    capacity_gpus bigint not null,
+    allocatable_cpu_milli bigint not null,
+    allocatable_memory_bytes bigint not null,
+    allocatable_gpus bigint not null,
+    gpu_model   text not null,
+    primary key (cluster_id, uid, from_at)
+);
+alter table pod add column requests_since timestamptz;
+create table pod_past (
+    cluster_id  uuid not null,
+    uid         text not null,
+    from_at     timestamptz not null,
+    to_at       timestamptz not null,
+    cpu_milli   bigint not null,
+    memory_bytes bigint not null,
+    gpus        bigint not null,
+    primary key (cluster_id, uid, from_at)
+);
+
+-- Bytes of logs that are kept of an attempt, and whether the rest is not. Beside the attempt, so that logs wait for nothing
+-- that changes it.
+create table log_size (
+    job_id      uuid not null,
+    attempt     integer not null,
+    bytes       bigint not null default 0,
+    cut         boolean not null default false,
+    primary key (job_id, attempt)
+);
