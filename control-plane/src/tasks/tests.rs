@@ -239,7 +239,7 @@ async fn a_full_disk_makes_facts_wait_and_drops_none() {
     let holder = Uuid::now_v7();
     let east = fixture::cluster(&app.store, "east").await;
     fixture::facts(&app.store, east, vec![Fact::Node(fixture::node("n1"))]).await;
-    fixture::break_inserts(&app.store, "node", "true", "53100").await;
+    fixture::break_writes(&app.store, "node", "true", "53100").await;
     assert!(project::pass(&app, holder).await.is_err());
     fixture::heal(&app.store).await;
     assert_eq!(project::pass(&app, holder).await.unwrap(), Left::More);
@@ -261,10 +261,10 @@ async fn a_lock_wait_drops_no_evidence_and_one_bad_fact_drops_itself_only() {
     };
     fixture::facts(&app.store, east, vec![xid("n1", 79), killed(id), kernel_line()]).await;
     project::pass(&app, holder).await.unwrap();
-    fixture::break_inserts(&app.store, "incident", "true", "55P03").await;
+    fixture::break_writes(&app.store, "incident", "true", "55P03").await;
     assert!(correlate::pass(&app, holder).await.is_err(), "it waits");
     fixture::heal(&app.store).await;
-    fixture::break_inserts(&app.store, "incident", "new.verdict <> 'OOM_KILLED'", "22000").await;
+    fixture::break_writes(&app.store, "incident", "new.verdict <> 'OOM_KILLED'", "22000").await;
     settle(&app, holder).await;
     let verdicts: Vec<_> = app.store.incidents_of_job(job.id).await.unwrap();
     assert_eq!(verdicts.len(), 1, "the sound facts are judged: {verdicts:?}");
@@ -283,7 +283,7 @@ async fn a_cluster_that_cannot_be_judged_keeps_no_other_one_waiting() {
         fixture::facts(&app.store, cluster, vec![line]).await;
     }
     project::pass(&app, holder).await.unwrap();
-    fixture::break_inserts(&app.store, "incident", &format!("new.cluster_id = '{east}'"), "XX000").await;
+    fixture::break_writes(&app.store, "incident", &format!("new.cluster_id = '{east}'"), "XX000").await;
     assert!(correlate::pass(&app, holder).await.is_err(), "the trouble is told");
     assert_eq!(app.store.clusters_with_incidents().await.unwrap(), [west]);
     fixture::heal(&app.store).await;
