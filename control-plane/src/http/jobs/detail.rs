@@ -44,7 +44,7 @@ pub async fn describe(
         facts.into_iter().filter_map(|row| Some((row.at, row.fact?))).collect();
     let cost = match pods.is_empty() {
         true => None,
-        false => usage::cost_of_job(&app, row.id, row.submitted_at).await?,
+        false => usage::cost_of_job(&app, row.id, row.submitted_at, held_until(&pods)).await?,
     };
     Ok(Json(JobDetail {
         job: view::job(&row, page::silence(&app)),
@@ -67,6 +67,11 @@ pub async fn why(
     Path(job): Path<String>,
 ) -> Result<Json<Why>> {
     Ok(Json(view::why(&find_for(&app, &caller, &job).await?)))
+}
+
+/// When the last pod let go of what it held; `None` while one holds something.
+fn held_until(pods: &[PodFact]) -> Option<Timestamp> {
+    pods.iter().map(|pod| pod.finished_at).collect::<Option<Vec<_>>>()?.into_iter().max()
 }
 
 fn timeline(
