@@ -8,6 +8,7 @@ use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     fact::{ContainerFact, PodFact},
     id::{AttemptId, ClusterId, JobId},
+    meter,
     time::Timestamp,
 };
 
@@ -27,9 +28,7 @@ pub async fn show(
     position: Position,
     seen: Timestamp,
 ) -> Result<bool> {
-    let bound = pod.bound_at.or(pod.started_at).or(pod.created_at).unwrap_or(seen).min(seen);
-    let bound = (!pod.node.is_empty()).then_some(bound);
-    let ended = pod.finished_at.or_else(|| pod.gone.then_some(seen)).map(|end| end.max(bound.unwrap_or(end)));
+    let (bound, ended) = meter::held(pod, seen);
     keep_past(db, cluster, pod, position, seen).await?;
     let done = sqlx::query(
         "insert into pod as p (cluster_id, uid, namespace, name, node, phase, ready, reason, message, cpu_milli,

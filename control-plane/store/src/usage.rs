@@ -107,13 +107,8 @@ fn pod_span(row: &sqlx::postgres::PgRow) -> Result<PodSpan> {
     })
 }
 
-/// Jobs own their pods; kube-system and the agent's namespace are the system's; everybody else shares.
 fn owner(row: &sqlx::postgres::PgRow) -> Result<Owner> {
     let (job, queue): (Option<_>, Option<String>) = (row.try_get("job_id")?, row.try_get("queue")?);
-    if let Some((job, team)) = job.zip(queue) {
-        return Ok(Owner::Job { team, job: JobId(job).to_string() });
-    }
-    let (namespace, subject): (&str, &str) = (row.try_get("namespace")?, row.try_get("subject")?);
-    let agent = subject.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split(':').next());
-    Ok(if namespace == "kube-system" || Some(namespace) == agent { Owner::System } else { Owner::Shared })
+    let job = queue.zip(job).map(|(team, job)| (team, JobId(job).to_string()));
+    Ok(Owner::of(job, row.try_get("namespace")?, row.try_get("subject")?))
 }

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
+    fact::PodFact,
     meter::{Price, Priced, Rate, Sheet, TooLarge},
     resources::Resources,
     sentence::{clip, when},
@@ -83,6 +84,27 @@ pub enum Owner {
     Job { team: String, job: String },
     Shared,
     System,
+}
+
+impl Owner {
+    /// Jobs own their pods; the system's namespaces and that of the agent are overhead; everybody else shares. `job` is the
+    /// queue and the job, `agent` the agent's subject, `system:serviceaccount:<namespace>:<name>`.
+    pub fn of(job: Option<(String, String)>, namespace: &str, agent: &str) -> Owner {
+        if let Some((team, job)) = job {
+            return Owner::Job { team, job };
+        }
+        let agent = agent.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split(':').next());
+        if namespace == "kube-system" || Some(namespace) == agent { Owner::System } else { Owner::Shared }
+    }
+}
+
+/// When a pod holds its requests: from when it was bound to a node, by its own word or else by when it was seen, to when it
+/// ended. The word of a clock that is ahead moves nothing behind `seen`, and no pod ends before it began.
+pub fn held(pod: &PodFact, seen: Timestamp) -> (Option<Timestamp>, Option<Timestamp>) {
+    let bound = pod.bound_at.or(pod.started_at).or(pod.created_at).unwrap_or(seen).min(seen);
+    let bound = (!pod.node.is_empty()).then_some(bound);
+    let ended = pod.finished_at.or_else(|| pod.gone.then_some(seen)).map(|end| end.max(bound.unwrap_or(end)));
+    (bound, ended)
 }
 
 /// What a time span comes to.

@@ -100,7 +100,7 @@ fn timeline(
             .map(|incident| (incident.first_seen_at, incident.title.clone()))
             .collect(),
         kernel: lines
-            .filter(|evidence| evidence.sentence.starts_with("the kernel"))
+            .filter(|evidence| evidence.is_kernel_line)
             .map(|evidence| (evidence.at, evidence.raw.clone()))
             .collect(),
     };
