@@ -261,8 +261,11 @@ fn look(
             return Err(Failure::new(Exit::Conflict, format!("{name} offers another identity than {named}")));
         }
         None if args.yes && cluster.reoffer.is_some() => {
-            return Err(Failure::new(Exit::Usage, format!("a new identity of {name} is not accepted unseen"))
-                .next(&format!("compare it, then repeat with --identity {}", offered.digest)));
+            return Err(Failure::new(
+                Exit::Usage,
+                format!("a new identity of {name} is not accepted unseen"),
+            )
+            .next(format!("compare it, then repeat with --identity {}", offered.digest)));
         }
         _ => {}
     }

@@ -76,8 +76,7 @@ async fn logs(
         let command = format!("squadron describe {}", job.id);
         return Err(Api::not_found("attempt", format!("{} of job {}", attempt.number, job.name), &command));
     }
-    let revoked =
-        Box::pin(auth::until_revoked(app.clone(), caller, Action::ReadLogs, auth::LOOK_AGAIN));
+    let revoked = Box::pin(auth::until_revoked(app.clone(), caller, Action::ReadLogs, auth::LOOK_AGAIN));
     let listener = app.wake.listen(Topic::Logs);
     let asked = query.offset.unwrap_or(0);
     let first = app.store.log_piece(attempt, STREAM, asked).await?;
@@ -214,7 +213,10 @@ mod tests {
     #[test]
     fn a_log_is_complete_when_it_is_quiet_after_we_learnt_of_the_end() {
         let s = Duration::from_secs;
-        assert!(!is_quiet(s(1), s(60), true), "a cut made it quiet; its bytes come behind the word of the end");
+        assert!(
+            !is_quiet(s(1), s(60), true),
+            "a cut made it quiet; its bytes come behind the word of the end"
+        );
         assert!(is_quiet(s(3), s(60), true));
         assert!(!is_quiet(s(40), s(1), true), "it still grows");
         assert!(is_quiet(s(40), s(0), false), "a log that was over before anybody asked");

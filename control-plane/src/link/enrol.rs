@@ -156,7 +156,8 @@ async fn reply(
             format!("the agent was installed again and waits for an administrator: {accept}"),
         ),
         Offered::BadCode => {
-            refuse::note(app, existing(service, cluster), "the enrolment code is wrong, used or expired").await;
+            refuse::note(app, existing(service, cluster), "the enrolment code is wrong, used or expired")
+                .await;
             return Err(Status::permission_denied(
                 "the enrolment code is wrong, used or expired; run `squadron cluster add` again for a new one",
             ));

@@ -69,7 +69,8 @@ fn name_of<'a>(input: &'a Input, assign: &Assign) -> &'a str {
 
 fn held_back(input: &Input, assign: &Assign, blocked: &[Blocked]) -> Option<Blocked> {
     let job = input.waiting.iter().find(|job| job.job == assign.job)?;
-    let in_queue = |other: &JobId| input.waiting.iter().any(|one| one.job == *other && one.queue == job.queue);
+    let in_queue =
+        |other: &JobId| input.waiting.iter().any(|one| one.job == *other && one.queue == job.queue);
     let others = blocked.iter().filter(|other| in_queue(&other.job)).count();
     let ahead = blocked.iter().filter(|other| in_queue(&other.job) && other.job < job.job).count();
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);

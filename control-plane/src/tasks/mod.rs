@@ -119,7 +119,10 @@ fn tell_holder(name: &'static str, is_elsewhere: bool, elsewhere: &mut bool) {
         return;
     }
     if is_elsewhere {
-        tracing::warn!(task = name, "another control plane on this database holds this duty; it is not done here");
+        tracing::warn!(
+            task = name,
+            "another control plane on this database holds this duty; it is not done here"
+        );
     } else {
         tracing::info!(task = name, "this control plane holds the duty now");
     }

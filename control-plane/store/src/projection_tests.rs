@@ -153,8 +153,7 @@ async fn a_capacity_that_changes_cuts_the_bill_and_rewrites_none_of_it() {
         pod::show(&mut db, east, &resized(cpu_milli), number(seq), minute(at)).await.unwrap();
     }
     let found = spans(&store).await;
-    let mut held: Vec<_> =
-        found.pods.iter().map(|pod| (pod.from, pod.to, pod.requests.cpu_milli)).collect();
+    let mut held: Vec<_> = found.pods.iter().map(|pod| (pod.from, pod.to, pod.requests.cpu_milli)).collect();
     held.sort();
     assert_eq!(held, [(minute(0), Some(minute(10)), 1_000), (minute(10), None, 2_000)]);
     assert_eq!(found.open_pods, 1);

@@ -139,7 +139,9 @@ async fn accept(
     let row = find(&app, &cluster).await?;
     let known = [row.waiting(), row.identity.as_ref()];
     let seen = known.into_iter().flatten().find(|identity| view::digest(identity) == request.identity);
-    let Some(seen) = seen else { return Err(if row.identity.is_none() { refused(&row) } else { other(&row) }) };
+    let Some(seen) = seen else {
+        return Err(if row.identity.is_none() { refused(&row) } else { other(&row) });
+    };
     let Identity { issuer, subject, service_account_uid, kube_system_uid, .. } = seen;
     let detail = format!("{subject} ({service_account_uid}) in {issuer}, kube-system {kube_system_uid}");
     let entry = caller.entry("cluster.accept", &row.name, detail);

@@ -61,11 +61,7 @@ pub async fn describe(
 /// Why a job waits, as the dispatcher wrote it.
 #[utoipa::path(get, path = route::JOB_WHY, tag = "jobs", params(("job" = String, Path)),
     responses((status = 200, body = Why)))]
-pub async fn why(
-    State(app): State<AppState>,
-    caller: Caller,
-    Path(job): Path<String>,
-) -> Result<Json<Why>> {
+pub async fn why(State(app): State<AppState>, caller: Caller, Path(job): Path<String>) -> Result<Json<Why>> {
     Ok(Json(view::why(&find_for(&app, &caller, &job).await?)))
 }
 

@@ -36,13 +36,8 @@ pub async fn list(State(app): State<AppState>, Query(filter): Query<JobFilter>) 
     };
     let rows = app.store.jobs(&filter).await?;
     let silence = page::silence(&app);
-    let shown = page::page(
-        &app,
-        rows,
-        limit,
-        |row| (row.submitted_at, row.id.0),
-        |row| view::job(&row, silence),
-    );
+    let shown =
+        page::page(&app, rows, limit, |row| (row.submitted_at, row.id.0), |row| view::job(&row, silence));
     Ok(Json(shown.await?))
 }
 

@@ -70,8 +70,7 @@ pub async fn submit(
 /// What the dispatcher would look at now.
 async fn fleet(app: &AppState) -> Result<Input> {
     let silence = page::silence(app);
-    let look =
-        app.store.txn("job.look", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence)));
+    let look = app.store.txn("job.look", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence)));
     Ok(look.await?)
 }
 

@@ -69,7 +69,9 @@ pub async fn cost_of_job(
     let Some(sheet) = sheet_in_force(app).await? else { return Ok(None) };
     let until = until.unwrap_or_else(clock::now);
     let spans = app.store.spans(since, until, Some(job)).await?;
-    let (report, _, Some(sheet)) = metered(spans, Some(sheet), (since, until)).await? else { return Ok(None) };
+    let (report, _, Some(sheet)) = metered(spans, Some(sheet), (since, until)).await? else {
+        return Ok(None);
+    };
     let id = job.to_string();
     let mut sum = Priced::default();
     for (_, row) in report.rows.iter().filter(|(key, _)| key.job == id) {

@@ -63,7 +63,11 @@ impl Store {
                 if cluster.waiting() != Some(*seen) {
                     let is_in_force = cluster.reoffer.is_none() && cluster.identity.as_ref() == Some(*seen);
                     let cluster = Box::new(cluster);
-                    return Ok(if is_in_force { Decided::Done(cluster) } else { Decided::OtherIdentity(cluster) });
+                    return Ok(if is_in_force {
+                        Decided::Done(cluster)
+                    } else {
+                        Decided::OtherIdentity(cluster)
+                    });
                 }
                 if let (Some(offered), Some(known)) = (&cluster.reoffer, &cluster.identity) {
                     // The keys may have been renewed since the offer.

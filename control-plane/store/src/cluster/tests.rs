@@ -199,7 +199,8 @@ async fn hellos_are_fenced_and_bound_to_the_first_key() {
     };
     let cluster = store.cluster(id).await.unwrap().unwrap();
     assert_eq!((cluster.alarm, cluster.agent_pod_uid.as_str()), (alarm, "a"));
-    let later = Hello { now: NOW.plus_millis(25_001), ..hello(id, 5, "b", 3) };
+    let silence = Judge { now: NOW.plus_millis(25_001), after_ms: 25_000 };
+    let later = Hello { silence, ..hello(id, 5, "b", 3) };
     let Admitted::Duplicate { above, .. } = store.admit(&later).await.unwrap() else { panic!("it passed") };
     assert_eq!(above, Some(Epoch(5)), "the agent in charge is silent, so another may follow");
     assert_eq!(
@@ -243,7 +244,11 @@ async fn the_newest_heartbeat_counts() {
     note(beat(1_500, 6)).await;
     let cluster = store.cluster(id).await.unwrap().unwrap();
     let heard = (cluster.last_heard_at, cluster.clock_skew_ms);
-    assert_eq!(heard, (Some(NOW.plus_millis(1_500)), Some(6)), "a clock that was ahead once hides no later word");
+    assert_eq!(
+        heard,
+        (Some(NOW.plus_millis(1_500)), Some(6)),
+        "a clock that was ahead once hides no later word"
+    );
 }
 
 #[tokio::test]

@@ -222,7 +222,9 @@ async fn a_log_without_end_is_cut_with_a_mark() {
     let near = i64::try_from(super::rows::LOG_LIMIT).unwrap() - 5;
     crate::testing::fixture::execute(&store, "update log_size set bytes = $1", near).await;
     assert_eq!(store.ingest(&logs(2, 4, "two\n")).await.unwrap(), committed(2));
-    let Taken::Committed { refused, .. } = store.ingest(&logs(3, 8, "three\n")).await.unwrap() else { panic!() };
+    let Taken::Committed { refused, .. } = store.ingest(&logs(3, 8, "three\n")).await.unwrap() else {
+        panic!()
+    };
     assert!(refused[0].1.contains("256 MiB"), "{refused:?}");
     assert_eq!(store.ingest(&logs(4, 14, "four\n")).await.unwrap(), committed(4), "told once");
     let attempt = squadron_core::id::AttemptId { job, number: 1 };

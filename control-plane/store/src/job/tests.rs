@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use squadron_core::{
-    silence::Judge,
     attempt::{Event, Job, Step, advance as decide},
     dispatch::{Blocked, Blocker, Cause, Standing, plan},
     id::AttemptId,
+    silence::Judge,
 };
 
 use super::{advance, waiting, *};
@@ -164,8 +164,12 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
     let waiting: Vec<_> = input.waiting.iter().map(|job| (job.job, job.overtaken)).collect();
     assert_eq!(waiting, [(waits.id, 1)]);
     assert_eq!(plan(&input).assign[0].cluster, east);
-    let silent =
-        store.txn("test", &NOW, |db, now| Box::pin(waiting::snapshot(db, Judge { now: now.plus_millis(2), after_ms: 1 }))).await.unwrap();
+    let silent = store
+        .txn("test", &NOW, |db, now| {
+            Box::pin(waiting::snapshot(db, Judge { now: now.plus_millis(2), after_ms: 1 }))
+        })
+        .await
+        .unwrap();
     assert_eq!(silent.clusters[0].standing, Standing::Silent { since: NOW });
 }
 

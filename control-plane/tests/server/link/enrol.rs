@@ -106,7 +106,10 @@ async fn an_identity_offered_anew_comes_in_only_by_the_word_of_who_saw_it() {
     assert_eq!(status, StatusCode::CONFLICT, "{problem}");
     plane.post("/api/v1/clusters/east/clear-alarm", &Value::Null).await;
     let shown = plane.cluster("east").await;
-    assert_eq!((&shown["identity"], &shown["reoffer"], &shown["alarm"]), (&enrolled, &Value::Null, &json!("")));
+    assert_eq!(
+        (&shown["identity"], &shown["reoffer"], &shown["alarm"]),
+        (&enrolled, &Value::Null, &json!(""))
+    );
     assert!(pod.control(&plane, 2).await.is_err(), "it was turned away");
     assert!(agent.control(&plane, 1).await.is_ok());
     pod.enroll(&plane).await.unwrap();

@@ -45,8 +45,7 @@ async fn names_of_clusters_that_do_not_exist_fill_no_audit() {
     let agent = plane.accepted("east", east_key()).await;
     let mut codes = Vec::new();
     for _ in 0..70 {
-        let guess =
-            crate::agent::Agent { cluster: uuid::Uuid::now_v7().to_string(), ..agent.clone() };
+        let guess = crate::agent::Agent { cluster: uuid::Uuid::now_v7().to_string(), ..agent.clone() };
         let mut client = LinkClient::new(plane.dial().await);
         let stream = tokio_stream::iter(Vec::<ControlUp>::new());
         codes.push(client.control(guess.request(&guess.token(), stream)).await.unwrap_err().code());
