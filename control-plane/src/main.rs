@@ -60,11 +60,13 @@ async fn serve(options: Serve) -> anyhow::Result<()> {
         _ = terminate.recv() => return Ok(()),
         _ = interrupt.recv() => return Ok(()),
     };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
+    let failed = tokio::select! {
+        _ = terminate.recv() => false,
+        _ = interrupt.recv() => false,
+        () = running.failed() => true,
+    };
     running.stop().await;
+    anyhow::ensure!(!failed, "a part of the control plane ended by itself; its log says why; start it again");
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::Arc, time::Duration};
 
-use squadron_core::id::ControlPlaneId;
+use squadron_core::{id::ControlPlaneId, silence::Judge, time::Timestamp};
 use squadron_store::Store;
 
 use crate::wake::Wake;
@@ -36,8 +36,13 @@ pub struct Settings {
 
 impl Settings {
     /// Silence after which a cluster counts as silent: two missed heartbeats, and half a beat for the way.
-    pub fn silent_after(&self) -> Duration {
+    fn silent_after(&self) -> Duration {
         self.heartbeat * 5 / 2
+    }
+
+    /// Judges silence at `now`.
+    pub fn silence(&self, now: Timestamp) -> Judge {
+        Judge { now, after_ms: i64::try_from(self.silent_after().as_millis()).unwrap_or(i64::MAX) }
     }
 
     /// The console's page of a job.

@@ -5,7 +5,11 @@
 //! epochs from a Lease of its own cannot outgrow the agent in charge: it hears of a higher epoch only once that agent is
 //! silent. Repaired by an administrator, who removes the copy and accepts the cluster again.
 
-use crate::{id::Epoch, time::Timestamp};
+use crate::{
+    id::Epoch,
+    silence::{Judge, Word},
+    time::Timestamp,
+};
 
 /// Who is in charge, as stored.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -24,9 +28,8 @@ pub struct InCharge {
 pub struct Claim<'a> {
     pub epoch: Epoch,
     pub pod_uid: &'a str,
-    pub now: Timestamp,
-    /// Silence after which the agent in charge counts as gone, in milliseconds.
-    pub silent_after_ms: i64,
+    /// When it came, and when the agent in charge counts as gone.
+    pub silence: Judge,
 }
 
 /// What becomes of a hello.
@@ -57,8 +60,7 @@ pub fn judge(in_charge: &InCharge, claim: Claim<'_>) -> Verdict {
     } else if same_pod {
         Verdict::Superseded
     } else {
-        let heard = in_charge.last_heard_at.map(|at| claim.now.millis_since(at));
-        let may_follow = heard.is_none_or(|ago| ago > claim.silent_after_ms);
+        let may_follow = claim.silence.word(in_charge.last_heard_at) != Word::Heard;
         Verdict::Duplicate { alarm: alarm(in_charge, claim), may_follow }
     }
 }
@@ -66,7 +68,7 @@ pub fn judge(in_charge: &InCharge, claim: Claim<'_>) -> Verdict {
 fn alarm(in_charge: &InCharge, claim: Claim<'_>) -> String {
     format!(
         "a second agent (pod {}, epoch {}) tried to act as this cluster while pod {} (epoch {}) does; it was refused and \
-         nothing changed; remove the second agent, then run `squadron cluster accept {}` to clear this",
+         nothing changed; remove the second agent, then run `squadron cluster clear-alarm {}`",
         claim.pod_uid, claim.epoch.0, in_charge.pod_uid, in_charge.epoch.0, in_charge.cluster
     )
 }
@@ -83,7 +85,7 @@ mod tests {
     }
 
     fn claim(epoch: u64, pod_uid: &str) -> Claim<'_> {
-        Claim { epoch: Epoch(epoch), pod_uid, now: NOW, silent_after_ms: 25_000 }
+        Claim { epoch: Epoch(epoch), pod_uid, silence: Judge { now: NOW, after_ms: 25_000 } }
     }
 
     fn judged(epoch: u64, pod: &str) -> Verdict {
@@ -107,7 +109,7 @@ mod tests {
     fn a25_a26_an_equal_or_lower_epoch_of_another_pod_is_a_duplicate() {
         for epoch in [4, 5] {
             let Verdict::Duplicate { alarm, .. } = judged(epoch, "b") else { panic!("epoch {epoch} passed") };
-            let told = ["pod b", "pod a (epoch 5)", "`squadron cluster accept east`"];
+            let told = ["pod b", "pod a (epoch 5)", "`squadron cluster clear-alarm east`"];
             assert!(told.iter().all(|part| alarm.contains(part)), "{alarm}");
         }
     }

@@ -5,6 +5,7 @@
 
 pub mod attempt;
 pub mod authz;
+pub mod desired;
 pub mod dispatch;
 pub mod fact;
 pub mod fencing;
@@ -20,6 +21,7 @@ pub mod placement;
 pub mod quantity;
 pub mod resources;
 pub mod sentence;
+pub mod silence;
 pub mod time;
 pub mod timeline;
 pub mod watermark;

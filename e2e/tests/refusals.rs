@@ -200,7 +200,7 @@ fn second_agent_of_a_cluster_is_refused_and_the_first_goes_on() {
         Ok(if is_told { Look::Found(told) } else { Look::NotYet(told) })
     })
     .unwrap();
-    let next_step = format!("squadron cluster accept {cluster}");
+    let next_step = format!("squadron cluster clear-alarm {cluster}");
     assert!(told.contains("it was refused and nothing changed") && told.contains(&next_step), "{told}");
     let shown = stage.squadron(&["cluster", "show", &cluster]).unwrap().ok().unwrap();
     let unwrapped = |shown: &str| shown.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -219,7 +219,7 @@ fn second_agent_of_a_cluster_is_refused_and_the_first_goes_on() {
     assert_eq!(stage.gaps(&cluster).unwrap(), Vec::<String>::new());
 
     second.remove().unwrap();
-    stage.squadron(&["cluster", "accept", &cluster, "--yes"]).unwrap().ok().unwrap();
+    stage.squadron(&["cluster", "clear-alarm", &cluster]).unwrap().ok().unwrap();
     assert_eq!(alarm(stage, &cluster), "");
     let shown = stage.squadron(&["cluster", "show", &cluster]).unwrap().ok().unwrap();
     assert!(!shown.contains("alarm"), "{shown}");

@@ -6,7 +6,7 @@ use squadron_api::{
     Page,
     about::{About, Me},
     audit::AuditEntry,
-    cluster::{AddClusterReply, AddClusterRequest, Cluster},
+    cluster::{AcceptClusterRequest, AddClusterReply, AddClusterRequest, Cluster},
     incident::{Incident, ResolveRequest},
     job::{CancelRequest, Job, JobDetail, JobFilter, SubmitReply, SubmitRequest},
     log::{ATTEMPT_HEADER, GAP_HEADER, LogQuery, OFFSET_HEADER},
@@ -96,8 +96,14 @@ impl Client {
         self.ask(&Call::get(route::CLUSTER, name)).await
     }
 
-    pub async fn accept_cluster(&self, name: &str) -> Answer<Cluster> {
-        self.ask(&Call::change(Method::POST, route::CLUSTER_ACCEPT, name)).await
+    /// `identity` is the digest of the identity that was shown.
+    pub async fn accept_cluster(&self, name: &str, identity: &str) -> Answer<Cluster> {
+        let request = AcceptClusterRequest { identity: identity.to_owned() };
+        self.ask(&self.json(Call::change(Method::POST, route::CLUSTER_ACCEPT, name), &request)?).await
+    }
+
+    pub async fn clear_alarm(&self, name: &str) -> Answer<Cluster> {
+        self.ask(&Call::change(Method::POST, route::CLUSTER_CLEAR_ALARM, name)).await
     }
 
     pub async fn revoke_cluster(&self, name: &str) -> Answer<Cluster> {

@@ -139,6 +139,9 @@ pub fn show(cluster: &Cluster, view: View) -> String {
     if let Some(offered) = &cluster.identity {
         text.push_str(&format!("\nIdentity\n{}", identity(offered)));
     }
+    if let Some(offered) = &cluster.reoffer {
+        text.push_str(&format!("\nAsks to be its agent from now on\n{}", identity(offered)));
+    }
     text
 }
 
@@ -167,11 +170,14 @@ fn facts(cluster: &Cluster, view: View) -> Vec<(&'static str, String)> {
 pub fn identity(identity: &ClusterIdentity) -> String {
     let keys: Vec<String> = identity.key_ids.iter().map(|id| plain(id)).collect();
     format!(
-        "  issuer           {}\n  subject          {}\n  kube-system uid  {}\n  key ids          {}\n",
+        "  issuer           {}\n  subject          {}\n  account uid      {}\n  kube-system uid  {}\n  key ids          \
+         {}\n  digest           {}\n",
         plain(&identity.issuer),
         plain(&identity.subject),
+        plain(&identity.service_account_uid),
         plain(&identity.kube_system_uid),
         keys.join(", "),
+        plain(&identity.digest),
     )
 }
 
@@ -191,10 +197,13 @@ pub mod tests {
             sentence: "No word for 6 m; its jobs may still run.".into(),
             last_heard_at: Some(NOW.plus_millis(-360_000)),
             silent_since: Some(NOW.plus_millis(-360_000)),
+            reoffer: None,
             identity: Some(ClusterIdentity {
                 issuer: "https://kubernetes.default.svc".into(),
                 subject: "system:serviceaccount:squadron:squadron-agent".into(),
                 kube_system_uid: "8d4e".into(),
+                service_account_uid: "sa-1".into(),
+                digest: "3f9c".into(),
                 key_ids: vec!["kid-1".into()],
             }),
             agent_version: "0.1.0".into(),
@@ -229,8 +238,10 @@ pub mod tests {
         Identity
           issuer           https://kubernetes.default.svc
           subject          system:serviceaccount:squadron:squadron-agent
+          account uid      sa-1
           kube-system uid  8d4e
           key ids          kid-1
+          digest           3f9c
         ");
     }
 }

@@ -57,7 +57,7 @@ fn question(jobs: &[Job]) -> String {
     let one = |job: &Job| {
         let place =
             job.cluster.as_deref().map(|cluster| format!(" on {}", plain(cluster))).unwrap_or_default();
-        format!("{} ({}{place})", plain(&job.name), job.state)
+        format!("{} of {} ({}{place}, {})", plain(&job.name), plain(&job.owner), job.state, job.id)
     };
     format!("cancel {}: {}?", count(jobs.len(), "job"), jobs.iter().map(one).collect::<Vec<_>>().join(", "))
 }
@@ -83,6 +83,12 @@ mod tests {
     #[test]
     fn question_names_what_will_end() {
         let jobs = [job("train", JobState::Running), job("eval", JobState::Starting)];
-        assert_eq!(question(&jobs), "cancel 2 jobs: train (running on east), eval (starting on east)?");
+        let id = "0193a5a0-0000-7000-8000-0000000000a1";
+        assert_eq!(
+            question(&jobs),
+            format!(
+                "cancel 2 jobs: train of ada (running on east, {id}), eval of ada (starting on east, {id})?"
+            )
+        );
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use squadron_api::cluster::{AddClusterReply, Cluster};
+use squadron_api::cluster::{AddClusterReply, Cluster, ClusterIdentity};
 use squadron_core::name::ClusterName;
 
 use crate::{
@@ -42,10 +42,17 @@ Examples:
   squadron cluster accept east
   squadron cluster accept east --wait              # waits until the agent has introduced itself
   squadron cluster accept east --yes --wait --timeout 300
+  squadron cluster accept east --identity 3f9c0d5e…   # no other identity than this
 
 Compare the identity with the cluster before saying yes:
   kubectl get namespace kube-system -o jsonpath={.metadata.uid}
   kubectl get --raw /openid/v1/jwks";
+
+const CLEAR_HELP: &str = "\
+Examples:
+  squadron cluster clear-alarm east
+
+An identity that was offered anew and that nobody accepted is turned away with its alarm. The agent in charge goes on.";
 
 const LIST_HELP: &str = "\
 Examples:
@@ -63,7 +70,7 @@ Examples:
 
 The agent of a revoked cluster is refused from then on. Jobs that run there are not stopped.";
 
-/// Clusters: add, list, show, accept, revoke
+/// Clusters: add, list, show, accept, clear-alarm, revoke
 #[derive(Debug, Args)]
 #[command(visible_alias = "clusters", after_help = HELP, args_conflicts_with_subcommands = true)]
 pub struct ClusterArgs {
@@ -99,6 +106,12 @@ enum ClusterVerb {
     /// Accept a cluster whose agent has introduced itself
     #[command(after_help = ACCEPT_HELP)]
     Accept(AcceptArgs),
+    /// Clear a cluster's alarm; accepts nothing
+    #[command(after_help = CLEAR_HELP)]
+    ClearAlarm {
+        /// Name or id
+        name: String,
+    },
     /// Refuse a cluster's agent from now on
     #[command(after_help = REVOKE_HELP)]
     Revoke {
@@ -121,9 +134,12 @@ struct ListArgs {
 struct AcceptArgs {
     /// Name or id
     name: String,
-    /// Do not ask
+    /// Do not ask; an identity that is offered anew must be named with --identity as well
     #[arg(short, long)]
     yes: bool,
+    /// Digest of the identity to accept; any other is refused
+    #[arg(long, value_name = "DIGEST")]
+    identity: Option<String>,
     /// Wait until the agent has introduced itself, and after accepting until it is heard
     #[arg(long)]
     wait: bool,
@@ -145,6 +161,10 @@ pub async fn run(args: ClusterArgs, app: &App) -> Result<Exit, Failure> {
             Ok(Exit::Ok)
         }
         ClusterVerb::Accept(args) => accept(&args, app).await,
+        ClusterVerb::ClearAlarm { name } => {
+            said(app, &app.client()?.clear_alarm(&name).await?);
+            Ok(Exit::Ok)
+        }
         ClusterVerb::Revoke { name, yes } => {
             let client = app.client()?;
             let cluster = client.cluster(&name).await?;
@@ -197,13 +217,15 @@ async fn accept(args: &AcceptArgs, app: &App) -> Result<Exit, Failure> {
         app.out.note(&format!("waiting for the agent of {} to introduce itself", plain(&cluster.name)));
         cluster = until(&client, app, &args.name, limit, |cluster| cluster.state != "invited").await?;
     }
-    if cluster.state == "pending" {
-        if let Some(offered) = &cluster.identity {
-            app.out.note(&format!("{} says it is\n{}", plain(&cluster.name), identity(offered).trim_end()));
+    match waiting(&cluster) {
+        Some(offered) => {
+            let digest = look(args, app, &cluster, offered)?;
+            cluster = client.accept_cluster(&args.name, &digest).await?;
         }
-        confirm(&format!("accept {}?", plain(&cluster.name)), args.yes)?;
+        // The server says what is missing.
+        None if cluster.identity.is_none() => cluster = client.accept_cluster(&args.name, "").await?,
+        None => tell_nothing_waits(app, &cluster),
     }
-    let mut cluster = client.accept_cluster(&args.name).await?;
     if args.wait && cluster.last_heard_at.is_none_or(|_| cluster.state != "active") {
         cluster = until(&client, app, &args.name, limit, |cluster| {
             cluster.state == "active" && cluster.last_heard_at.is_some() && cluster.nodes > 0
@@ -212,6 +234,52 @@ async fn accept(args: &AcceptArgs, app: &App) -> Result<Exit, Failure> {
     }
     said(app, &cluster);
     Ok(Exit::Ok)
+}
+
+/// The identity that waits for a word.
+fn waiting(cluster: &Cluster) -> Option<&ClusterIdentity> {
+    cluster.reoffer.as_ref().or(cluster.identity.as_ref().filter(|_| cluster.state == "pending"))
+}
+
+/// Shows who asks and what differs from who is in force, and asks. Answers the digest of what was shown.
+fn look(
+    args: &AcceptArgs,
+    app: &App,
+    cluster: &Cluster,
+    offered: &ClusterIdentity,
+) -> Result<String, Failure> {
+    let name = plain(&cluster.name);
+    let shown = |identity: &ClusterIdentity| self::identity(identity).trim_end().to_owned();
+    if let (Some(_), Some(known)) = (&cluster.reoffer, &cluster.identity) {
+        app.out.note(&format!("{name} is\n{}\nand somebody in it asks to be its agent as", shown(known)));
+    } else {
+        app.out.note(&format!("{name} says it is"));
+    }
+    app.out.note(&shown(offered));
+    match &args.identity {
+        Some(named) if *named != offered.digest => {
+            return Err(Failure::new(Exit::Conflict, format!("{name} offers another identity than {named}")));
+        }
+        None if args.yes && cluster.reoffer.is_some() => {
+            return Err(Failure::new(
+                Exit::Usage,
+                format!("a new identity of {name} is not accepted unseen"),
+            )
+            .next(format!("compare it, then repeat with --identity {}", offered.digest)));
+        }
+        _ => {}
+    }
+    confirm(&format!("accept {name}?"), args.yes)?;
+    Ok(offered.digest.clone())
+}
+
+fn tell_nothing_waits(app: &App, cluster: &Cluster) {
+    let name = plain(&cluster.name);
+    app.out.note(&format!("nothing of {name} waits to be accepted"));
+    if !cluster.alarm.is_empty() {
+        let program = app.program;
+        app.out.note(&format!("its alarm stays; clear it with {program} cluster clear-alarm {name}"));
+    }
 }
 
 fn said(app: &App, cluster: &Cluster) {

@@ -29,6 +29,14 @@ pub struct AddClusterReply {
     pub helm_command: String,
 }
 
+/// `POST /api/v1/clusters/{cluster}/accept`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AcceptClusterRequest {
+    /// [`ClusterIdentity::digest`] of the identity that the person looked at.
+    pub identity: String,
+}
+
 /// An enrolled cluster, or one that is on the way.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Cluster {
@@ -44,8 +52,10 @@ pub struct Cluster {
     /// Since when the cluster is silent; absent while it is heard.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub silent_since: Option<Timestamp>,
-    /// Fingerprint shown before accepting: issuer, subject, kube-system uid, key ids.
+    /// Who it is, or before it is accepted who it says it is.
     pub identity: Option<ClusterIdentity>,
+    /// An identity that somebody in the active cluster offered anew and that waits for an administrator's word.
+    pub reoffer: Option<ClusterIdentity>,
     pub agent_version: String,
     pub kubernetes_version: String,
     /// Our clock minus the agent's, in milliseconds, as last measured.
@@ -66,6 +76,9 @@ pub struct Cluster {
 pub struct ClusterIdentity {
     pub issuer: String,
     pub subject: String,
+    pub service_account_uid: String,
     pub kube_system_uid: String,
+    /// Digest of all of it with the keys; to accept an identity one names it.
+    pub digest: String,
     pub key_ids: Vec<String>,
 }

@@ -42,8 +42,10 @@ pub const JOB_LOGS: &str = "/api/v1/jobs/{job}/logs";
 pub const CLUSTERS: &str = "/api/v1/clusters";
 /// `GET`: [`crate::cluster::Cluster`].
 pub const CLUSTER: &str = "/api/v1/clusters/{cluster}";
-/// `POST` without body; answers [`crate::cluster::Cluster`].
+/// `POST` a [`crate::cluster::AcceptClusterRequest`]; answers [`crate::cluster::Cluster`].
 pub const CLUSTER_ACCEPT: &str = "/api/v1/clusters/{cluster}/accept";
+/// `POST` without body; answers [`crate::cluster::Cluster`].
+pub const CLUSTER_CLEAR_ALARM: &str = "/api/v1/clusters/{cluster}/clear-alarm";
 /// `POST` without body; answers [`crate::cluster::Cluster`].
 pub const CLUSTER_REVOKE: &str = "/api/v1/clusters/{cluster}/revoke";
 

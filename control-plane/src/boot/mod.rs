@@ -1,7 +1,8 @@
 //! Start-up, in order: data folder, database, schema, identity, certificates, listeners, tasks; and the way back down.
 //!
 //! Invariant: the same order after every kind of stop. A step that fails names itself and leaves nothing half done that
-//! the next start could not finish.
+//! the next start could not finish. A part that ends while the others run, by a panic for example, stops all of them, so
+//! that whoever supervises the process starts it anew.
 
 mod data;
 mod first;
@@ -64,11 +65,20 @@ pub async fn start(options: Serve) -> anyhow::Result<Running> {
 }
 
 impl Running {
+    /// Returns when some part has ended although nobody asked for it.
+    pub async fn failed(&self) {
+        self.stop.cancelled().await;
+    }
+
     /// Stops taking work, lets connections finish for a moment, then stops the private Postgres.
     pub async fn stop(mut self) {
         tracing::info!("stopping");
         self.stop.cancel();
-        while self.work.join_next().await.is_some() {}
+        while let Some(ended) = self.work.join_next().await {
+            if let Err(error) = ended {
+                tracing::error!(%error, "a part of the control plane panicked");
+            }
+        }
         self.app.store.pool().close().await;
         stop_postgres(self.postgres).await;
     }
@@ -168,25 +178,60 @@ fn work(
     let grpc: Arc<ServerConfig> = tls::config(live, &[b"h2"])?;
     let (router, _table) = http::router(app, stop.clone());
     let manners = Manners { name: "people", doorman: None, streams: PEOPLE_STREAMS };
-    work.spawn(listen::serve(people, https, router, manners, stop.clone()));
+    spawn_part(&mut work, stop, listen::serve(people, https, router, manners, stop.clone()));
     let doorman = Doorman::new(options.strangers_per_address);
     let manners = Manners { name: "agents", doorman: Some(doorman), streams: AGENT_STREAMS };
-    work.spawn(listen::serve(agents, grpc, link::router(app, stop.clone()), manners, stop.clone()));
+    let serve = listen::serve(agents, grpc, link::router(app, stop.clone()), manners, stop.clone());
+    spawn_part(&mut work, stop, serve);
     spawn_until(&mut work, stop, tasks::run(app.clone()));
     spawn_until(&mut work, stop, tls::renew_forever(source, live.clone()));
     Ok(work)
 }
 
+/// Runs a part that ends after `stop`, and that stops everything if it ends before.
+fn spawn_part(
+    work: &mut JoinSet<()>,
+    stop: &CancellationToken,
+    part: impl Future<Output = ()> + Send + 'static,
+) {
+    let all = stop.clone().drop_guard();
+    work.spawn(async move {
+        let _all = all;
+        part.await;
+    });
+}
+
+/// The same for a part that is dropped at `stop`.
 fn spawn_until(
     work: &mut JoinSet<()>,
     stop: &CancellationToken,
     task: impl Future<Output = ()> + Send + 'static,
 ) {
-    let stop = stop.clone();
-    work.spawn(async move {
+    let stopped = stop.clone();
+    spawn_part(work, stop, async move {
         tokio::select! {
-            () = stop.cancelled() => {}
+            () = stopped.cancelled() => {}
             () = task => {}
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[tokio::test]
+    async fn a_part_that_panics_stops_all_parts() {
+        let (mut work, stop) = (JoinSet::new(), CancellationToken::new());
+        spawn_until(&mut work, &stop, std::future::pending());
+        spawn_until(&mut work, &stop, async { panic!("a pass met what it did not expect") });
+        let failed = tokio::time::timeout(Duration::from_secs(10), stop.cancelled()).await;
+        assert!(failed.is_ok(), "whoever waits for a failure hears of it");
+        let mut panics = 0;
+        while let Some(ended) = work.join_next().await {
+            panics += u32::from(ended.is_err());
+        }
+        assert_eq!(panics, 1, "the other part ended in peace");
+    }
 }

@@ -4,6 +4,8 @@
 //! without asking first, and an Origin that is ours. Secrets are compared as digests by the database's index, so that
 //! neither the log nor timing tells anything about them.
 
+use std::time::Duration;
+
 use axum::{
     extract::FromRequestParts,
     http::{HeaderMap, Method, header, request::Parts},
@@ -96,6 +98,33 @@ pub async fn authenticate(app: &AppState, method: &Method, headers: &HeaderMap) 
     let (session, now) = (digest(secret), clock::now());
     let found = app.store.token_by_session(&session, now.plus_millis(-IDLE_MS), now).await?;
     caller(found, Some(session))
+}
+
+/// How often a stream looks whether its caller may still read.
+pub const LOOK_AGAIN: Duration = Duration::from_secs(30);
+
+/// Returns once the caller's token or session has ended, or its role may no longer do `action`; looks every `every`. While
+/// the database is away nothing ends.
+pub async fn until_revoked(app: AppState, caller: Caller, action: Action, every: Duration) {
+    loop {
+        tokio::time::sleep(every).await;
+        match still_may(&app, &caller, action).await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => tracing::debug!(%error, "a stream's caller could not be looked at"),
+        }
+    }
+}
+
+async fn still_may(app: &AppState, was: &Caller, action: Action) -> squadron_store::Result<bool> {
+    let now = clock::now();
+    if let Some(session) = &was.session
+        && !app.store.session_lives(session, now.plus_millis(-IDLE_MS), now).await?
+    {
+        return Ok(false);
+    }
+    let now_is = caller(app.store.token_by_id(was.token_id, now).await?, None);
+    Ok(now_is.is_ok_and(|now_is| authz::allow(&now_is.actor, action, Object::Any).is_ok()))
 }
 
 fn caller(found: Option<Token>, session: Option<Digest>) -> Result<Caller> {

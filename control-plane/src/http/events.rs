@@ -1,6 +1,6 @@
 //! Changes, as server-sent events: what changed, never its content.
 //!
-//! Invariant: a client that fetches what is named, and everything when the stream opens or says `all`, is up to date.
+//! Invariant: whoever reads here may still read: a revoked token's stream ends within seconds. A client that fetches what is named, and everything when the stream opens or says `all`, is up to date.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -9,6 +9,7 @@ use axum::{
     extract::State,
     response::sse::{Event, KeepAlive, Sse},
 };
+use futures::StreamExt as _;
 use squadron_api::{Change, route};
 use squadron_core::authz::Action;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
@@ -17,6 +18,7 @@ use utoipa::OpenApi;
 
 use super::{
     Ending,
+    auth::{self, Caller},
     routes::{Access, Routes},
 };
 use crate::state::AppState;
@@ -37,8 +39,10 @@ pub fn mount(routes: Routes) -> Routes {
 async fn events(
     State(app): State<AppState>,
     Extension(ending): Extension<Ending>,
+    caller: Caller,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let changes = app.wake.changes();
+    let revoked = Box::pin(auth::until_revoked(app, caller, Action::ReadJobs, auth::LOOK_AGAIN));
     let stream = futures::stream::unfold((changes, ending), |(mut changes, ending)| async move {
         let change = tokio::select! {
             () = ending.0.cancelled() => None,
@@ -47,7 +51,7 @@ async fn events(
         let data = serde_json::to_string(&change).unwrap_or_default();
         Some((Ok(Event::default().data(data)), (changes, ending)))
     });
-    Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
+    Sse::new(stream.take_until(revoked)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
 }
 
 async fn next(changes: &mut Receiver<Change>) -> Option<Change> {

@@ -2,8 +2,8 @@
 //!
 //! Invariant: bytes come in order and once, and every byte of an answer is a byte of the log, so that a client may count
 //! offsets by them. Where bytes are missing the answer ends; the next one starts behind the hole and tells of it in its
-//! headers. Only who asks for marks gets lines of ours between the bytes. A followed answer ends when the attempt has
-//! ended and its log is quiet.
+//! headers. Only who asks for marks gets lines of ours between the bytes. A followed answer ends when we know that the attempt
+//! has ended and its log is quiet; the agent's own time of the end may be long past while bytes are still on their way.
 
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use axum::{
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
+use futures::StreamExt as _;
 use squadron_api::{
     log::{ATTEMPT_HEADER, GAP_HEADER, LogQuery, OFFSET_HEADER},
     route,
@@ -28,6 +29,7 @@ use utoipa::OpenApi;
 
 use super::{
     Ending,
+    auth::{self, Caller},
     error::{Api, Result, chain},
     jobs,
     routes::{Access, Routes},
@@ -42,10 +44,10 @@ use crate::{
 const STREAM: &str = "driver";
 /// How often a log is looked at without a hint.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// No byte for this long after the attempt's end: its log is complete.
+/// No byte for this long after we learnt of the attempt's end: its log is complete.
 const QUIET: Duration = Duration::from_secs(3);
-/// An attempt that ended this long ago has no bytes on the way, in milliseconds.
-const SETTLED_MS: i64 = 15_000;
+/// An end that we learnt of this long ago has no bytes on the way.
+const SETTLED: Duration = Duration::from_secs(15);
 
 /// These routes' part of the OpenAPI document.
 #[derive(OpenApi)]
@@ -63,16 +65,18 @@ pub fn mount(routes: Routes) -> Routes {
 async fn logs(
     State(app): State<AppState>,
     Extension(ending): Extension<Ending>,
+    caller: Caller,
     Path(job): Path<String>,
     Query(query): Query<LogQuery>,
 ) -> Result<Response> {
-    let job = jobs::find(&app, &job).await?;
+    let job = jobs::find_for(&app, &caller, &job).await?;
     let attempt = AttemptId { job: job.id, number: query.attempt.unwrap_or(job.attempt) };
-    let known = job.attempt == attempt.number || ended_at(&app, attempt).await?.is_some();
+    let known = job.attempt == attempt.number || end_learnt_at(&app, attempt).await?.is_some();
     if !known {
         let command = format!("squadron describe {}", job.id);
         return Err(Api::not_found("attempt", format!("{} of job {}", attempt.number, job.name), &command));
     }
+    let revoked = Box::pin(auth::until_revoked(app.clone(), caller, Action::ReadLogs, auth::LOOK_AGAIN));
     let listener = app.wake.listen(Topic::Logs);
     let asked = query.offset.unwrap_or(0);
     let first = app.store.log_piece(attempt, STREAM, asked).await?;
@@ -87,8 +91,10 @@ async fn logs(
         first: Some(first),
         next: if marks { asked } else { start },
         quiet: Instant::now(),
+        grew: false,
+        waited: false,
     };
-    let body = Body::from_stream(futures::stream::try_unfold(reader, Reader::step));
+    let body = Body::from_stream(futures::stream::try_unfold(reader, Reader::step).take_until(revoked));
     Ok(answer(attempt, asked, start, body))
 }
 
@@ -107,10 +113,13 @@ fn answer(attempt: AttemptId, asked: u64, start: u64, body: Body) -> Response {
     response
 }
 
-/// When the attempt ended. `Some(None)` while it lives, `None` when there is no such attempt.
-async fn ended_at(app: &AppState, attempt: AttemptId) -> squadron_store::Result<Option<Option<Timestamp>>> {
+/// When we learnt of the attempt's end. `Some(None)` while it lives, `None` when there is no such attempt.
+async fn end_learnt_at(
+    app: &AppState,
+    attempt: AttemptId,
+) -> squadron_store::Result<Option<Option<Timestamp>>> {
     let attempts = app.store.attempts(attempt.job).await?;
-    Ok(attempts.into_iter().find(|row| row.number == attempt.number).map(|row| row.ended_at))
+    Ok(attempts.into_iter().find(|row| row.number == attempt.number).map(|row| row.end_learnt_at))
 }
 
 struct Reader {
@@ -125,6 +134,9 @@ struct Reader {
     next: u64,
     /// Since when no byte came.
     quiet: Instant,
+    /// Bytes came after the answer had reached the end of the log once.
+    grew: bool,
+    waited: bool,
 }
 
 impl Reader {
@@ -143,6 +155,7 @@ impl Reader {
             if !self.follow || self.is_complete().await? {
                 return Ok(None);
             }
+            self.waited = true;
             tokio::select! {
                 () = self.ending.0.cancelled() => return Ok(None),
                 () = self.listener.next(LOOK_EVERY) => {}
@@ -156,7 +169,7 @@ impl Reader {
         if hole > 0 && !self.marks {
             return None;
         }
-        (self.next, self.quiet) = (piece.end, Instant::now());
+        (self.next, self.quiet, self.grew) = (piece.end, Instant::now(), self.waited);
         let mark = if hole > 0 { format!("\n[{}]\n", missing(hole)) } else { String::new() };
         Some(Bytes::from([mark.into_bytes(), piece.data].concat()))
     }
@@ -166,11 +179,12 @@ impl Reader {
     }
 
     async fn is_complete(&self) -> std::io::Result<bool> {
-        let ended = ended_at(&self.app, self.attempt).await.map_err(|error| broken(&error))?;
+        let learnt = end_learnt_at(&self.app, self.attempt).await.map_err(|error| broken(&error))?;
         // A job that never got an attempt has none to wait for once it is over itself.
-        let Some(ended) = ended else { return self.is_over().await };
-        Ok(ended.is_some_and(|ended| {
-            clock::now().millis_since(ended) > SETTLED_MS || self.quiet.elapsed() >= QUIET
+        let Some(learnt) = learnt else { return self.is_over().await };
+        Ok(learnt.is_some_and(|at| {
+            let known = u64::try_from(clock::now().millis_since(at)).unwrap_or(0);
+            is_quiet(Duration::from_millis(known), self.quiet.elapsed(), self.grew)
         }))
     }
 
@@ -180,7 +194,31 @@ impl Reader {
     }
 }
 
+/// Whether nothing more comes: `known` since we learnt of the end, `quiet` since the last byte. A log that grew under our
+/// eyes is waited for until it is quiet; one that did not has been quiet since before the answer began.
+fn is_quiet(known: Duration, quiet: Duration, grew: bool) -> bool {
+    let settled = !grew && known > SETTLED;
+    settled || known.min(quiet) >= QUIET
+}
+
 fn broken(error: &StoreError) -> std::io::Error {
     tracing::warn!(error = %chain(error), "a log could not be read on");
     std::io::Error::other("the log could not be read on")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_complete_when_it_is_quiet_after_we_learnt_of_the_end() {
+        let s = Duration::from_secs;
+        assert!(
+            !is_quiet(s(1), s(60), true),
+            "a cut made it quiet; its bytes come behind the word of the end"
+        );
+        assert!(is_quiet(s(3), s(60), true));
+        assert!(!is_quiet(s(40), s(1), true), "it still grows");
+        assert!(is_quiet(s(40), s(0), false), "a log that was over before anybody asked");
+    }
 }

@@ -3,6 +3,7 @@
 use squadron_api::{Page, error::Code};
 use squadron_core::{
     sentence::{list, when},
+    silence::{Judge, Word},
     time::Timestamp,
 };
 use squadron_store::cluster::State;
@@ -67,22 +68,20 @@ pub async fn whole<T>(app: &AppState, items: Vec<T>) -> Result<Page<T>> {
     Ok(Page { items, next_page_token: None, as_of: clock::now(), partial: partial(app).await? })
 }
 
-/// The moment before which a cluster's last word is too old.
-pub fn silent_before(app: &AppState) -> Timestamp {
-    let limit = i64::try_from(app.settings.silent_after().as_millis()).unwrap_or(i64::MAX);
-    clock::now().plus_millis(-limit)
+/// Judges silence now.
+pub fn silence(app: &AppState) -> Judge {
+    app.settings.silence(clock::now())
 }
 
 /// Clusters whose word is old, as clauses.
 pub async fn silent_clusters(app: &AppState) -> Result<Vec<String>> {
-    let before = silent_before(app);
-    let silent = app.store.clusters().await?.into_iter().filter(|cluster| {
-        cluster.state == State::Active && cluster.last_heard_at.is_none_or(|heard| heard < before)
-    });
-    Ok(silent
-        .map(|cluster| match cluster.last_heard_at {
-            Some(heard) => format!("{} is silent since {}", cluster.name, when(heard)),
-            None => format!("{} was never heard", cluster.name),
+    let silence = silence(app);
+    let active = app.store.clusters().await?.into_iter().filter(|cluster| cluster.state == State::Active);
+    Ok(active
+        .filter_map(|cluster| match silence.word(cluster.last_heard_at) {
+            Word::Heard => None,
+            Word::Silent { since } => Some(format!("{} is silent since {}", cluster.name, when(since))),
+            Word::Never => Some(format!("{} was never heard", cluster.name)),
         })
         .collect())
 }

@@ -6,7 +6,11 @@ use std::{
     time::Duration,
 };
 
-use squadron_core::{id::ClusterId, time::Timestamp};
+use squadron_core::{
+    id::ClusterId,
+    silence::{Judge, Word},
+    time::Timestamp,
+};
 use squadron_store::cluster::agent::Beat;
 use tokio_util::sync::CancellationToken;
 
@@ -34,7 +38,10 @@ impl Beats {
     pub fn start(app: AppState, stop: CancellationToken) -> Beats {
         let beats = Beats::default();
         let writer = beats.clone();
+        // Whatever way this ends, the rest of the control plane must not go on without it.
+        let all = stop.clone().drop_guard();
         tokio::spawn(async move {
+            let _all = all;
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = writer.write_forever(&app) => {}
@@ -59,8 +66,7 @@ impl Beats {
                 self.put_back(waiting);
                 continue;
             }
-            let silent_after = i64::try_from(app.settings.silent_after().as_millis()).unwrap_or(i64::MAX);
-            let turned = self.book().turn(&waiting, clock::now(), silent_after);
+            let turned = self.book().turn(&waiting, app.settings.silence(clock::now()));
             for cluster in &turned {
                 app.wake.changed("cluster", cluster, 0);
             }
@@ -80,7 +86,7 @@ impl Beats {
 }
 
 async fn write(app: &AppState, beats: &[Beat]) -> bool {
-    match app.store.note_beats(beats).await {
+    match app.store.note_beats(beats, clock::now()).await {
         Ok(()) => true,
         Err(error) => {
             tracing::warn!(%error, "heartbeats could not be written; trying again");
@@ -91,7 +97,7 @@ async fn write(app: &AppState, beats: &[Beat]) -> bool {
 
 impl Book {
     /// Notes what was heard and returns the clusters that fell silent or are heard again.
-    fn turn(&mut self, beats: &[Beat], now: Timestamp, silent_after_ms: i64) -> Vec<ClusterId> {
+    fn turn(&mut self, beats: &[Beat], silence: Judge) -> Vec<ClusterId> {
         let mut turned = Vec::new();
         for beat in beats {
             let before = self.heard.insert(beat.cluster, Heard { at: beat.heard_at, silent: false });
@@ -100,7 +106,7 @@ impl Book {
             }
         }
         for (cluster, heard) in &mut self.heard {
-            if !heard.silent && now.millis_since(heard.at) > silent_after_ms {
+            if !heard.silent && silence.word(Some(heard.at)) != Word::Heard {
                 heard.silent = true;
                 turned.push(*cluster);
             }
@@ -123,12 +129,13 @@ mod tests {
             let heard_at = at(millis);
             [Beat { cluster, heard_at, skew_ms: 0, spool_bytes: 0, applied_generation: 0 }]
         };
+        let judge = |millis| Judge { now: at(millis), after_ms: 25 };
         let mut book = Book::default();
-        assert_eq!(book.turn(&beat(0), at(0), 25), [cluster], "heard for the first time");
-        assert_eq!(book.turn(&beat(10), at(10), 25), []);
-        assert_eq!(book.turn(&[], at(35), 25), []);
-        assert_eq!(book.turn(&[], at(36), 25), [cluster], "silent");
-        assert_eq!(book.turn(&[], at(90), 25), []);
-        assert_eq!(book.turn(&beat(100), at(100), 25), [cluster], "heard again");
+        assert_eq!(book.turn(&beat(0), judge(0)), [cluster], "heard for the first time");
+        assert_eq!(book.turn(&beat(10), judge(10)), []);
+        assert_eq!(book.turn(&[], judge(35)), []);
+        assert_eq!(book.turn(&[], judge(36)), [cluster], "silent");
+        assert_eq!(book.turn(&[], judge(90)), []);
+        assert_eq!(book.turn(&beat(100), judge(100)), [cluster], "heard again");
     }
 }

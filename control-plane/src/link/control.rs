@@ -20,7 +20,7 @@ use tonic::Streaming;
 use super::{
     Down, LinkService,
     guest::Guest,
-    hello, refuse,
+    hello,
     stream::{End, HELLO_DEADLINE, Outbox, Session, out_of_order, serve},
 };
 use crate::clock;
@@ -169,14 +169,12 @@ impl Control {
         let generation = u64::try_from(generation).unwrap_or(0);
         let state = DesiredState { generation, attempts: rows.into_iter().map(attempt).collect() };
         if state.encoded_len() + 64 > squadron_proto::DESIRED_LIMIT {
+            // The dispatcher assigns nothing that would not fit; heartbeats and what was sent before go on anyway.
             let message =
                 "the cluster's desired state is longer than one message may be; cancel some of its jobs";
-            tracing::error!(cluster = self.session.guest.name, message);
-            return Err(End::Refused(refuse::refused(
-                squadron_proto::link::refused::Code::Unspecified,
-                message,
-                30_000,
-            )));
+            tracing::error!(cluster = self.session.guest.name, generation, message);
+            self.sent = Some(generation);
+            return Ok(true);
         }
         out.send(down(DownMessage::Desired(state))).await?;
         self.first = self.first.or(Some(generation));

@@ -48,12 +48,19 @@ pub async fn enroll(
     check_texts(&request)?;
     let proven = match against_offer(app, cluster, &token, &request) {
         Ok(proven) => proven,
-        Err(refusal) => return Err(refuse::token(app, Some(cluster), &refusal).await),
+        Err(refusal) => {
+            return Err(refuse::token(app, existing(service, cluster), &refusal).await);
+        }
     };
     let offer = offer(app, cluster, &token, &request, proven).await?;
     let offered = app.store.offer(&offer).await.map_err(|error| guest::unavailable(&error))?;
     app.wake.changed("cluster", cluster, 0);
-    reply(app, cluster, offered).await
+    reply(service, cluster, offered).await
+}
+
+/// The cluster, if it exists: a claim of a stranger gets no place of its own in log and audit.
+fn existing(service: &LinkService, cluster: ClusterId) -> Option<ClusterId> {
+    Some(cluster).filter(|cluster| service.registry.knows(*cluster))
 }
 
 fn check_texts(request: &EnrollRequest) -> Result<(), Status> {
@@ -131,10 +138,11 @@ fn signed_by(app: &AppState, cluster: ClusterId, token: &BearerToken, known: &Id
 }
 
 async fn reply(
-    app: &AppState,
+    service: &LinkService,
     cluster: ClusterId,
     offered: Offered,
 ) -> Result<Response<EnrollReply>, Status> {
+    let app = &service.app;
     let name = match app.store.cluster(cluster).await {
         Ok(Some(row)) => row.name,
         _ => cluster.to_string(),
@@ -148,7 +156,8 @@ async fn reply(
             format!("the agent was installed again and waits for an administrator: {accept}"),
         ),
         Offered::BadCode => {
-            refuse::note(app, Some(cluster), "the enrolment code is wrong, used or expired").await;
+            refuse::note(app, existing(service, cluster), "the enrolment code is wrong, used or expired")
+                .await;
             return Err(Status::permission_denied(
                 "the enrolment code is wrong, used or expired; run `squadron cluster add` again for a new one",
             ));

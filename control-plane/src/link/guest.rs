@@ -14,7 +14,7 @@ use squadron_store::{
 };
 use tonic::{Request, Status};
 
-use super::{keys, refuse};
+use super::{LinkService, keys, refuse};
 use crate::{
     auth::agent_token::{self, BearerToken},
     clock,
@@ -33,14 +33,22 @@ pub struct Guest {
     pub visit: Option<Visit>,
 }
 
-/// Verifies the token of a call. Unknown, invited and revoked clusters hear what a bad token hears.
-pub async fn authenticate<T>(app: &AppState, request: &Request<T>) -> Result<Guest, Status> {
+/// Verifies the token of a call. Unknown, invited and revoked clusters hear what a bad token hears. Whoever names
+/// clusters that do not exist is soon not looked up any more; agents of known clusters at the same address are.
+pub async fn authenticate<T>(service: &LinkService, request: &Request<T>) -> Result<Guest, Status> {
+    let app = &service.app;
     let visit = request.extensions().get::<Visit>().cloned();
     let parsed = agent_token::from_metadata(request.metadata());
     let (cluster, token) = match parsed {
         Ok(parsed) => parsed,
         Err(refusal) => return Err(refuse::token(app, None, &refusal).await),
     };
+    if let Some(visit) = &visit
+        && !service.registry.knows(cluster)
+        && !service.guesses.allows(visit.from(), clock::now())
+    {
+        return Err(Status::resource_exhausted("too many calls for unknown clusters; try again in a minute"));
+    }
     let (row, proven) = check(app, cluster, &token).await?;
     Ok(Guest { cluster, name: row.name, state: row.state, token_sha256: token.sha256(), proven, visit })
 }
@@ -52,7 +60,7 @@ pub async fn check(
     token: &BearerToken,
 ) -> Result<(Cluster, Proven), Status> {
     let row = app.store.cluster(cluster).await.map_err(|error| unavailable(&error))?;
-    let Some(row) = row else { return Err(refuse::token(app, Some(cluster), &Refusal::UnknownKey).await) };
+    let Some(row) = row else { return Err(refuse::token(app, None, &Refusal::UnknownKey).await) };
     match against(app, &row, token) {
         Ok(proven) => Ok((row, proven)),
         Err(refusal) => Err(refuse::token(app, Some(cluster), &refusal).await),

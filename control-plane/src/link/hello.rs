@@ -80,8 +80,7 @@ fn row(app: &AppState, guest: &Guest, hello: &Hello, public_key: [u8; 32]) -> ag
         public_key,
         agent_version: hello.agent_version.clone(),
         kubernetes_version: hello.kubernetes_version.clone(),
-        now: clock::now(),
-        silent_after_ms: i64::try_from(app.settings.silent_after().as_millis()).unwrap_or(i64::MAX),
+        silence: app.settings.silence(clock::now()),
         audit: refuse::entry(Some(guest.cluster), "link.take_over", &detail),
     }
 }

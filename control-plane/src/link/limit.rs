@@ -1,4 +1,4 @@
-//! A limit on enrolments per address, so that nobody guesses codes.
+//! A limit per address on what strangers may try: enrolments, so that nobody guesses codes, and names of clusters.
 
 use std::{
     collections::BTreeMap,

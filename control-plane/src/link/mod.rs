@@ -46,6 +46,8 @@ pub struct LinkService {
     registry: Registry,
     beats: Beats,
     enrolments: Limit,
+    /// Calls for clusters that do not exist.
+    guesses: Limit,
     seats: Seats,
     stop: CancellationToken,
 }
@@ -57,6 +59,7 @@ pub fn router(app: &AppState, stop: CancellationToken) -> axum::Router {
         registry: Registry::start(app.clone(), stop.clone()),
         beats: Beats::start(app.clone(), stop.clone()),
         enrolments: Limit::default(),
+        guesses: Limit::default(),
         seats: Seats::default(),
         stop,
     };
@@ -79,7 +82,7 @@ impl Link for LinkService {
         &self,
         request: Request<Streaming<ControlUp>>,
     ) -> Result<Response<Down<ControlDown>>, Status> {
-        let guest = guest::authenticate(&self.app, &request).await?;
+        let guest = guest::authenticate(self, &request).await?;
         Ok(Response::new(control::open(self.clone(), guest, request.into_inner())))
     }
 
@@ -87,7 +90,7 @@ impl Link for LinkService {
         &self,
         request: Request<Streaming<IngestUp>>,
     ) -> Result<Response<Down<IngestDown>>, Status> {
-        let guest = guest::authenticate(&self.app, &request).await?;
+        let guest = guest::authenticate(self, &request).await?;
         Ok(Response::new(ingest::open(self.clone(), guest, request.into_inner())))
     }
 }

@@ -1,7 +1,8 @@
 //! Refusals: one text for the peer, the reason for the log and the audit.
 //!
-//! Invariant: what a refused peer hears tells it nothing about why. A flood of refusals does not flood the audit: the
-//! same reason for the same cluster is written at most every ten seconds.
+//! Invariant: what a refused peer hears tells it nothing about why. A flood of refusals floods neither the audit nor the
+//! log: the same reason for the same cluster is written at most every ten seconds, a cluster has so many rows a minute
+//! however many reasons its callers find, and all clusters that do not exist count as one.
 
 use std::{
     collections::BTreeMap,
@@ -20,41 +21,56 @@ use crate::{clock, state::AppState};
 pub const OUTWARD: &str = "the token was not accepted";
 
 const SAME_AGAIN_MS: i64 = 10_000;
-/// Reasons that are remembered; beyond it the memory starts over.
-const REMEMBERED: usize = 4_096;
+/// Rows of one cluster in a minute.
+const PER_MINUTE: u32 = 120;
+const MINUTE_MS: i64 = 60_000;
 
-static WRITTEN: Mutex<BTreeMap<(Option<ClusterId>, String), Timestamp>> = Mutex::new(BTreeMap::new());
+static WRITTEN: Mutex<Written> = Mutex::new(Written(BTreeMap::new()));
 
-/// Logs and audits the refusal; the peer gets the constant text.
+/// What was written in the last minute, by cluster. Only clusters that exist have an entry of their own.
+struct Written(BTreeMap<Option<ClusterId>, Minute>);
+
+struct Minute {
+    began: Timestamp,
+    rows: u32,
+    reasons: BTreeMap<String, Timestamp>,
+}
+
+/// Logs and audits the refusal; the peer gets the constant text. `cluster` is given only if it exists.
 pub async fn token(app: &AppState, cluster: Option<ClusterId>, refusal: &Refusal) -> Status {
     note(app, cluster, &refusal.to_string()).await;
     Status::unauthenticated(OUTWARD)
 }
 
-/// Logs and audits a reason.
+/// Logs and audits a reason. `cluster` is given only if it exists.
 pub async fn note(app: &AppState, cluster: Option<ClusterId>, reason: &str) {
-    let object = cluster.map(|id| id.to_string()).unwrap_or_default();
-    tracing::warn!(cluster = object, reason, "refused an agent");
-    if !is_news(cluster, reason, clock::now()) {
+    if !WRITTEN.lock().unwrap_or_else(PoisonError::into_inner).is_news(cluster, reason, clock::now()) {
         return;
     }
+    let object = cluster.map(|id| id.to_string()).unwrap_or_default();
+    tracing::warn!(cluster = object, reason, "refused an agent");
     let entry = entry(cluster, "link.refused", reason);
     if let Err(error) = app.store.audit(&audit::Entry { allowed: false, ..entry }).await {
         tracing::warn!(%error, "a refusal could not be audited");
     }
 }
 
-fn is_news(cluster: Option<ClusterId>, reason: &str, now: Timestamp) -> bool {
-    let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if written.len() > REMEMBERED {
-        written.clear();
+impl Written {
+    fn is_news(&mut self, cluster: Option<ClusterId>, reason: &str, now: Timestamp) -> bool {
+        let fresh = || Minute { began: now, rows: 0, reasons: BTreeMap::new() };
+        let minute = self.0.entry(cluster).or_insert_with(fresh);
+        if !(0..MINUTE_MS).contains(&now.millis_since(minute.began)) {
+            minute.reasons.retain(|_, at| (0..SAME_AGAIN_MS).contains(&now.millis_since(*at)));
+            (minute.began, minute.rows) = (now, 0);
+        }
+        let last = minute.reasons.get(reason).map(|last| now.millis_since(*last));
+        if minute.rows >= PER_MINUTE || last.is_some_and(|ago| (0..SAME_AGAIN_MS).contains(&ago)) {
+            return false;
+        }
+        minute.rows += 1;
+        minute.reasons.insert(reason.to_owned(), now);
+        true
     }
-    let last = written.get(&(cluster, reason.to_owned())).copied();
-    if last.is_some_and(|last| now.millis_since(last) < SAME_AGAIN_MS) {
-        return false;
-    }
-    written.insert((cluster, reason.to_owned()), now);
-    true
 }
 
 /// An audit row of an agent's doing.
@@ -85,9 +101,23 @@ mod tests {
     fn the_same_reason_is_written_once_in_ten_seconds() {
         let cluster = Some(ClusterId(Uuid::now_v7()));
         let at = |millis: i64| Timestamp::from_millis(1_000_000 + millis);
-        assert!(is_news(cluster, "expired", at(0)));
-        assert!(!is_news(cluster, "expired", at(9_999)));
-        assert!(is_news(cluster, "another reason", at(1)));
-        assert!(is_news(cluster, "expired", at(10_000)));
+        let mut written = Written(BTreeMap::new());
+        assert!(written.is_news(cluster, "expired", at(0)));
+        assert!(!written.is_news(cluster, "expired", at(9_999)));
+        assert!(written.is_news(cluster, "another reason", at(1)));
+        assert!(written.is_news(None, "expired", at(1)));
+        assert!(written.is_news(cluster, "expired", at(10_000)));
+    }
+
+    #[test]
+    fn new_reasons_without_end_are_written_up_to_a_limit() {
+        let mut written = Written(BTreeMap::new());
+        let minute = |written: &mut Written, from: i64| {
+            let at = |n: i64| Timestamp::from_millis(1_000_000 + from + n);
+            (0..1_000).filter(|n| written.is_news(None, &format!("reason {from} {n}"), at(*n))).count()
+        };
+        assert_eq!((minute(&mut written, 0), minute(&mut written, 59_000)), (120, 0));
+        assert_eq!(minute(&mut written, 61_000), 120);
+        assert!(written.0[&None].reasons.len() <= 240, "old reasons are forgotten");
     }
 }

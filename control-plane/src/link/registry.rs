@@ -23,13 +23,22 @@ pub struct Registry(watch::Receiver<Standings>);
 impl Registry {
     pub fn start(app: AppState, stop: CancellationToken) -> Registry {
         let (sender, receiver) = watch::channel(Standings::default());
+        // Whatever way this ends, the rest of the control plane must not go on without it.
+        let all = stop.clone().drop_guard();
         tokio::spawn(async move {
+            let _all = all;
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = poll_forever(&app, &sender) => {}
             }
         });
         Registry(receiver)
+    }
+
+    /// Whether the cluster existed when standings were last read; every one does before the first read.
+    pub fn knows(&self, cluster: ClusterId) -> bool {
+        let standings = self.0.borrow();
+        standings.is_empty() || standings.contains_key(&cluster)
     }
 
     /// The cluster's standing from now on.

@@ -1,7 +1,7 @@
 //! Listeners: accept, handshake, serve, for people and for agents alike.
 //!
-//! Invariant: whoever has not said who they are holds little and not for long. Handshakes have a deadline and a common
-//! limit; on the agent listener an address may hold a limited number of strangers, and a stranger is cut off after the
+//! Invariant: whoever has not said who they are holds little and not for long. A handshake takes one of the common places
+//! only once the other side has spoken, an address may shake so many hands at once, and both have deadlines; on the agent listener an address may hold a limited number of strangers, and a stranger is cut off after the
 //! time for handshake and hello. Running out of file descriptors slows the accepting down instead of spinning.
 
 mod visit;
@@ -14,12 +14,12 @@ use hyper_util::{
     server::conn::auto::Builder,
     service::TowerToHyperService,
 };
-use rustls::ServerConfig;
+use rustls::{ServerConfig, server::Acceptor};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
 };
-use tokio_rustls::{TlsAcceptor, server::TlsStream};
+use tokio_rustls::{LazyConfigAcceptor, server::TlsStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use self::visit::{Doorman, Visit};
@@ -27,7 +27,11 @@ pub use self::visit::{Doorman, Visit};
 const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(10);
 /// From the end of the handshake to the first word of who it is.
 const HELLO_DEADLINE: Duration = Duration::from_secs(5);
+/// From the other side's first message to the end of the handshake.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(3);
 const HANDSHAKES_AT_ONCE: usize = 64;
+/// Connections of one address that have not finished their handshake.
+const HANDSHAKES_PER_ADDRESS: usize = 32;
 /// Pause after an accept that failed for want of file descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long connections may finish what they do when we stop.
@@ -56,7 +60,8 @@ pub async fn serve(
     stop: CancellationToken,
 ) {
     let house = House {
-        acceptor: TlsAcceptor::from(tls),
+        tls,
+        porter: Doorman::new(HANDSHAKES_PER_ADDRESS),
         handshakes: Arc::new(Semaphore::new(HANDSHAKES_AT_ONCE)),
         service,
         manners,
@@ -95,7 +100,9 @@ async fn pause(name: &str, error: &io::Error) {
 
 #[derive(Clone)]
 struct House {
-    acceptor: TlsAcceptor,
+    tls: Arc<ServerConfig>,
+    /// Counts handshakes by address.
+    porter: Doorman,
     handshakes: Arc<Semaphore>,
     service: Router,
     manners: Manners,
@@ -104,6 +111,10 @@ struct House {
 
 impl House {
     fn receive(&self, guests: &TaskTracker, stream: TcpStream, from: SocketAddr) {
+        let Some(shaking) = self.porter.admit(from.ip()) else {
+            tracing::debug!(listener = self.manners.name, %from, "too many handshakes of this address");
+            return;
+        };
         let visit = match &self.manners.doorman {
             None => Visit::unwatched(from.ip()),
             Some(doorman) => match doorman.admit(from.ip()) {
@@ -116,7 +127,9 @@ impl House {
         };
         let house = self.clone();
         guests.spawn(async move {
-            if let Some(stream) = house.handshake(stream, from).await {
+            let shaken = house.handshake(stream, from).await;
+            drop(shaking);
+            if let Some(stream) = shaken {
                 house.host(stream, visit).await;
             }
         });
@@ -124,9 +137,10 @@ impl House {
 
     async fn handshake(&self, stream: TcpStream, from: SocketAddr) -> Option<TlsStream<TcpStream>> {
         let done = tokio::time::timeout(HANDSHAKE_DEADLINE, async {
-            let _turn = self.handshakes.acquire().await;
             let _quick = stream.set_nodelay(true);
-            self.acceptor.accept(stream).await
+            let started = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+            let _turn = self.handshakes.acquire().await;
+            tokio::time::timeout(ANSWER_DEADLINE, started.into_stream(self.tls.clone())).await?
         });
         match done.await {
             Ok(Ok(stream)) => Some(stream),

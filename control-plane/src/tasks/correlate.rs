@@ -1,7 +1,9 @@
 //! The correlator's loop: facts behind the projector's cursor become changes of incidents.
 //!
 //! Invariant: changes and cursor are one transaction. It follows the projector, so pods and attempts that a fact speaks
-//! of are known when it is judged. What a person changed while it was being judged is judged again.
+//! of are known when it is judged. New facts and the sweep over open incidents take turns in one loop, so neither judges
+//! what the other is about to write; what a person changed meanwhile is judged again. A cluster that cannot be judged keeps
+//! no other one waiting.
 
 use squadron_core::{
     id::ClusterId,
@@ -9,14 +11,14 @@ use squadron_core::{
 };
 use squadron_store::{
     Result, StoreError,
-    cursor::{self, Batch, Position},
+    cursor::{self, Batch},
     incident,
     term::{self, Term},
 };
 use uuid::Uuid;
 
-use super::{Left, duty, project};
-use crate::{clock, http::error::chain, state::AppState};
+use super::{Left, duty, project, troubles::Troubles};
+use crate::{clock, state::AppState};
 
 const CONSUMER: &str = "correlate";
 /// Facts of a transaction at most.
@@ -26,41 +28,52 @@ const LOOK_BACK_MS: i64 = 3_600_000;
 
 /// Judges the next facts of every cluster.
 pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
-    let Some(term) = duty::hold(app, CONSUMER, holder).await? else { return Ok(Left::Nothing) };
+    let Some(term) = duty::hold(app, CONSUMER, holder).await? else { return Ok(Left::NotOurs) };
     let batches = app.store.next_facts(CONSUMER, Some(project::CONSUMER), BATCH).await?;
+    let mut troubles = Troubles::default();
     for batch in &batches {
-        let facts = relevant(batch);
-        let changes = if facts.is_empty() { Vec::new() } else { judge(app, batch.cluster, &facts).await? };
-        match consume(app, &term, batch, &changes).await {
-            Err(StoreError::Changed { .. }) => {}
-            done => done?,
-        }
+        troubles.bear(consume(app, &term, batch).await)?;
     }
-    Ok(if batches.is_empty() { Left::Nothing } else { Left::More })
+    troubles.end(if batches.is_empty() { Left::Nothing } else { Left::More })
 }
 
 /// Looks whether open incidents are over, which time and other rows decide as much as facts.
 pub async fn sweep(app: &AppState, holder: Uuid) -> Result<Left> {
-    let Some(term) = duty::hold(app, CONSUMER, holder).await? else { return Ok(Left::Nothing) };
+    let Some(term) = duty::hold(app, CONSUMER, holder).await? else { return Ok(Left::NotOurs) };
+    let mut troubles = Troubles::default();
     for cluster in app.store.clusters_with_incidents().await? {
-        let changes = judge(app, cluster, &[]).await?;
-        if !changes.is_empty() {
-            commit(app, &term, cluster, None, &changes).await?;
-        }
+        troubles.bear(sweep_one(app, &term, cluster).await)?;
     }
-    Ok(Left::Nothing)
+    troubles.end(Left::Nothing)
 }
 
-/// Commits what a batch changes. Changes that the database cannot take are put aside, so that later facts go on.
-async fn consume(app: &AppState, term: &Term, batch: &Batch, changes: &[Change]) -> Result<()> {
-    match commit(app, term, batch.cluster, Some(batch), changes).await {
-        Err(error) if project::is_the_facts_fault(&error) => {
-            let first = Position { epoch: batch.epoch, seq: batch.from + 1 };
-            let reason = format!("facts up to {} could not be judged: {}", batch.to, chain(&error));
-            project::put_aside(app, term, CONSUMER, batch, first, &reason).await
-        }
+async fn sweep_one(app: &AppState, term: &Term, cluster: ClusterId) -> Result<()> {
+    let changes = look(app, cluster, &[]).await?;
+    if changes.is_empty() { Ok(()) } else { commit(app, term, cluster, None, &changes).await }
+}
+
+/// Judges a batch and commits what it changes. What somebody else changed meanwhile is judged again at the next pass. A
+/// fact whose change the database cannot take is put aside alone.
+async fn consume(app: &AppState, term: &Term, batch: &Batch) -> Result<()> {
+    let changes = judge(app, batch.cluster, &relevant(batch)).await?;
+    match commit(app, term, batch.cluster, Some(batch), &changes).await {
+        Err(StoreError::Changed { .. }) => Ok(()),
+        Err(error) if error.is_of_the_data() => one_by_one(app, term, batch).await,
         done => done,
     }
+}
+
+async fn one_by_one(app: &AppState, term: &Term, batch: &Batch) -> Result<()> {
+    for one in batch.singles() {
+        let changes = judge(app, one.cluster, &relevant(&one)).await?;
+        match commit(app, term, one.cluster, Some(&one), &changes).await {
+            Err(error) if error.is_of_the_data() => {
+                project::put_aside(app, term, CONSUMER, &one, &error).await?;
+            }
+            done => done?,
+        }
+    }
+    Ok(())
 }
 
 fn relevant(batch: &Batch) -> Vec<Seen> {
@@ -76,7 +89,12 @@ fn relevant(batch: &Batch) -> Vec<Seen> {
     .collect()
 }
 
+/// What new facts change; without any, nothing. The sweep asks with no facts of its own: see [`look`].
 async fn judge(app: &AppState, cluster: ClusterId, facts: &[Seen]) -> Result<Vec<Change>> {
+    if facts.is_empty() { Ok(Vec::new()) } else { look(app, cluster, facts).await }
+}
+
+async fn look(app: &AppState, cluster: ClusterId, facts: &[Seen]) -> Result<Vec<Change>> {
     let now = clock::now();
     let known = app.store.known_incidents(cluster, now).await?;
     let oldest = facts.iter().map(|seen| seen.at).min().unwrap_or(now);

@@ -3,15 +3,15 @@
 //! Invariant: an assignment is committed only if the job still waits and the cluster is still accepted; whatever the
 //! plan did not foresee is seen by the next pass.
 
-use std::time::Duration;
-
 use squadron_core::{
     attempt::{Event, advance as decide},
+    desired,
     dispatch::{Assign, Blocked, Input, plan},
     id::JobId,
 };
+use squadron_proto::DESIRED_LIMIT;
 use squadron_store::{
-    PgConnection, Result,
+    PgConnection, Result, attempt,
     job::{advance, waiting},
     term::{self, Term},
 };
@@ -22,39 +22,64 @@ use crate::{clock, state::AppState, wake::Topic};
 
 /// Looks at every waiting job once.
 pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
-    let Some(term) = duty::hold(app, "dispatch", holder).await? else { return Ok(Left::Nothing) };
+    let Some(term) = duty::hold(app, "dispatch", holder).await? else { return Ok(Left::NotOurs) };
     if !app.store.any_waiting().await? {
         return Ok(Left::Nothing);
     }
     let input = snapshot(app).await?;
     let plan = plan(&input);
+    let mut blocked = plan.blocked;
     for assign in &plan.assign {
-        if let Some(version) = commit(app, &term, &input, assign).await? {
-            tracing::info!(job = %assign.job, cluster = %assign.cluster, because = assign.because, "assigned");
-            app.wake.changed("job", assign.job, version);
-            app.wake.notify(Topic::Desired);
+        match commit(app, &term, &input, assign).await? {
+            Done::Assigned(version) => {
+                tracing::info!(job = %assign.job, cluster = %assign.cluster, because = assign.because, "assigned");
+                app.wake.changed("job", assign.job, version);
+                app.wake.notify(Topic::Desired);
+            }
+            Done::TooLong => blocked.extend(held_back(&input, assign, &blocked)),
+            Done::Changed => {}
         }
     }
-    for (job, version) in explain(app, &term, &plan.blocked).await? {
+    for (job, version) in explain(app, &term, &blocked).await? {
         app.wake.changed("job", job, version);
     }
     Ok(Left::Nothing)
 }
 
 async fn snapshot(app: &AppState) -> Result<Input> {
-    let limit = Duration::as_millis(&app.settings.silent_after());
-    let silent_before = clock::now().plus_millis(-i64::try_from(limit).unwrap_or(i64::MAX));
+    let silence = app.settings.silence(clock::now());
     app.store
-        .txn("dispatch.snapshot", &silent_before, |db, silent_before| {
-            Box::pin(waiting::snapshot(db, *silent_before))
-        })
+        .txn("dispatch.snapshot", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence)))
         .await
 }
 
-/// Commits one assignment, if it still holds. Answers the job's new version.
-async fn commit(app: &AppState, term: &Term, input: &Input, assign: &Assign) -> Result<Option<i64>> {
-    let name =
-        input.clusters.iter().find(|cluster| cluster.id == assign.cluster).map_or("", |found| &found.name);
+/// What became of an assignment.
+enum Done {
+    /// The job's new version.
+    Assigned(i64),
+    /// Job or cluster changed after the snapshot.
+    Changed,
+    /// The cluster's desired set would not fit into one message.
+    TooLong,
+}
+
+fn name_of<'a>(input: &'a Input, assign: &Assign) -> &'a str {
+    input.clusters.iter().find(|cluster| cluster.id == assign.cluster).map_or("", |found| &found.name)
+}
+
+fn held_back(input: &Input, assign: &Assign, blocked: &[Blocked]) -> Option<Blocked> {
+    let job = input.waiting.iter().find(|job| job.job == assign.job)?;
+    let in_queue =
+        |other: &JobId| input.waiting.iter().any(|one| one.job == *other && one.queue == job.queue);
+    let others = blocked.iter().filter(|other| in_queue(&other.job)).count();
+    let ahead = blocked.iter().filter(|other| in_queue(&other.job) && other.job < job.job).count();
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);
+    Some(desired::held_back(job, name_of(input, assign), number(ahead), number(others)))
+}
+
+/// Commits one assignment, if it still holds.
+async fn commit(app: &AppState, term: &Term, input: &Input, assign: &Assign) -> Result<Done> {
+    let name = name_of(input, assign);
     app.store
         .txn("dispatch.assign", &(term, assign, name), |db, (term, assign, name)| {
             Box::pin(async move {
@@ -65,17 +90,22 @@ async fn commit(app: &AppState, term: &Term, input: &Input, assign: &Assign) -> 
         .await
 }
 
-async fn assign_one(db: &mut PgConnection, assign: &Assign, cluster_name: &str) -> Result<Option<i64>> {
-    let Some(job) = advance::lock(db, assign.job).await? else { return Ok(None) };
+async fn assign_one(db: &mut PgConnection, assign: &Assign, cluster_name: &str) -> Result<Done> {
+    let Some(job) = advance::lock(db, assign.job).await? else { return Ok(Done::Changed) };
     if !advance::takes_jobs(db, assign.cluster).await? {
-        return Ok(None);
+        return Ok(Done::Changed);
+    }
+    let (attempts, held) = attempt::desired_size(db, assign.cluster).await?;
+    let manifest = attempt::manifest_size(db, assign.job).await?;
+    if !desired::fits(held, attempts, manifest, DESIRED_LIMIT as u64) {
+        return Ok(Done::TooLong);
     }
     let event = Event::Assigned { cluster: assign.cluster, cluster_name, because: &assign.because };
     match decide(&job, event, clock::now()) {
-        Ok(step) => advance::save(db, &step).await.map(Some),
+        Ok(step) => advance::save(db, &step).await.map(Done::Assigned),
         Err(refused) => {
             tracing::debug!(job = %assign.job, %refused, "the job changed after the snapshot");
-            Ok(None)
+            Ok(Done::Changed)
         }
     }
 }

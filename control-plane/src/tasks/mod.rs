@@ -12,9 +12,11 @@ pub mod project;
 pub mod release;
 #[cfg(test)]
 mod tests;
+mod troubles;
 
 use std::{fmt::Display, pin::Pin, time::Duration};
 
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::{
@@ -40,7 +42,10 @@ pub async fn run(app: AppState) {
         forever(
             &app,
             holder,
-            Task::new("correlate", Topic::Facts, |app, holder| Box::pin(correlate::pass(app, holder)))
+            Task {
+                idle: Some((SWEEP_EVERY, |app, holder| Box::pin(correlate::sweep(app, holder)))),
+                ..Task::new("correlate", Topic::Facts, |app, holder| Box::pin(correlate::pass(app, holder)))
+            }
         ),
         forever(
             &app,
@@ -52,14 +57,6 @@ pub async fn run(app: AppState) {
             holder,
             Task::new("release", Topic::Dispatch, |app, holder| Box::pin(release::pass(app, holder)))
         ),
-        forever(
-            &app,
-            holder,
-            Task {
-                every: SWEEP_EVERY,
-                ..Task::new("sweep", Topic::Clusters, |app, holder| Box::pin(correlate::sweep(app, holder)))
-            }
-        ),
     );
 }
 
@@ -68,6 +65,8 @@ pub async fn run(app: AppState) {
 pub enum Left {
     Nothing,
     More,
+    /// The duty is another process's.
+    NotOurs,
 }
 
 /// One pass of a task.
@@ -79,30 +78,53 @@ struct Task {
     name: &'static str,
     /// Hints that make a pass come earlier.
     topic: Topic,
-    every: Duration,
     pass: Pass,
+    /// Done in the same loop when nothing is left, at most so often.
+    idle: Option<(Duration, Pass)>,
 }
 
 impl Task {
     fn new(name: &'static str, topic: Topic, pass: Pass) -> Task {
-        Task { name, topic, every: EVERY, pass }
+        Task { name, topic, pass, idle: None }
     }
 }
 
 async fn forever(app: &AppState, holder: Uuid, task: Task) {
-    let Task { name, topic, every, pass } = task;
+    let Task { name, topic, pass, idle } = task;
     let mut hints: Listener = app.wake.listen(topic);
-    let mut failing = false;
+    let (mut failing, mut elsewhere, mut idled) = (false, false, Instant::now());
     loop {
-        let begun = tokio::time::Instant::now();
-        let done = pass(app, holder).await;
+        let begun = Instant::now();
+        let mut done = pass(app, holder).await;
+        if let (Ok(Left::Nothing), Some((every, sweep))) = (&done, &idle)
+            && idled.elapsed() >= *every
+        {
+            (done, idled) = (sweep(app, holder).await, Instant::now());
+        }
         tracing::trace!(task = name, millis = begun.elapsed().as_millis(), "pass");
+        if let Ok(left) = done {
+            tell_holder(name, left == Left::NotOurs, &mut elsewhere);
+        }
         match done {
             Ok(Left::More) => continue,
-            Ok(Left::Nothing) => tell_recovery(name, &mut failing),
+            Ok(Left::Nothing | Left::NotOurs) => tell_recovery(name, &mut failing),
             Err(error) => tell_failure(name, chain(&error), &mut failing),
         }
-        hints.next(every).await;
+        hints.next(EVERY).await;
+    }
+}
+
+fn tell_holder(name: &'static str, is_elsewhere: bool, elsewhere: &mut bool) {
+    if std::mem::replace(elsewhere, is_elsewhere) == is_elsewhere {
+        return;
+    }
+    if is_elsewhere {
+        tracing::warn!(
+            task = name,
+            "another control plane on this database holds this duty; it is not done here"
+        );
+    } else {
+        tracing::info!(task = name, "this control plane holds the duty now");
     }
 }
 

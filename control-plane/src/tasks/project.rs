@@ -1,7 +1,8 @@
 //! The projector: facts become rows of nodes and pods, and steps of jobs.
 //!
 //! Invariant: a batch's effects and its cursor are one transaction, so a fact takes effect exactly once, in order. A fact
-//! that the database cannot take is put aside with its reason, and those behind it go on.
+//! whose own values the database cannot take is put aside with its reason, and those behind it go on; while the database
+//! itself cannot work, every fact waits.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +14,14 @@ use squadron_core::{
 };
 use squadron_store::{
     PgConnection, Result, StoreError, attempt,
-    cursor::{self, Batch, FactRow, Position},
+    cursor::{self, Batch, FactRow},
     job::advance,
     node, pod,
     term::{self, Term},
 };
 use uuid::Uuid;
 
-use super::{Left, duty};
+use super::{Left, duty, troubles::Troubles};
 use crate::{clock, http::error::chain, state::AppState, wake::Topic};
 
 /// Name of the cursor; the correlator follows it.
@@ -40,18 +41,19 @@ struct News {
 
 /// Consumes the next facts of every cluster.
 pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
-    let Some(term) = duty::hold(app, CONSUMER, holder).await? else { return Ok(Left::Nothing) };
+    let Some(term) = duty::hold(app, CONSUMER, holder).await? else { return Ok(Left::NotOurs) };
     let batches = app.store.next_facts(CONSUMER, None, BATCH).await?;
     let left = if batches.is_empty() { Left::Nothing } else { Left::More };
+    let mut troubles = Troubles::default();
     for batch in &batches {
-        consume(app, &term, batch).await?;
+        troubles.bear(consume(app, &term, batch).await)?;
     }
-    Ok(left)
+    troubles.end(left)
 }
 
 async fn consume(app: &AppState, term: &Term, batch: &Batch) -> Result<()> {
     match commit(app, term, batch).await {
-        Err(error) if is_the_facts_fault(&error) => one_by_one(app, term, batch).await,
+        Err(error) if error.is_of_the_data() => one_by_one(app, term, batch).await,
         Err(error) => Err(error),
         Ok(news) => {
             tell(app, &news);
@@ -60,48 +62,38 @@ async fn consume(app: &AppState, term: &Term, batch: &Batch) -> Result<()> {
     }
 }
 
-/// The database answers and takes other statements, but not these.
-pub(super) fn is_the_facts_fault(error: &StoreError) -> bool {
-    matches!(error, StoreError::Database(_) | StoreError::Constraint { .. } | StoreError::Corrupt { .. })
-}
-
 /// The same facts in batches of one, so that only those at fault are put aside.
 async fn one_by_one(app: &AppState, term: &Term, batch: &Batch) -> Result<()> {
-    let mut from = batch.from;
-    for (index, row) in batch.facts.iter().enumerate() {
-        let last = index + 1 == batch.facts.len();
-        let to = if last { batch.to } else { row.position.seq };
-        let one = Batch { from, to, facts: vec![row.clone()], ..batch.clone() };
+    for one in batch.singles() {
         match commit(app, term, &one).await {
             Ok(news) => tell(app, &news),
-            Err(error) if is_the_facts_fault(&error) => {
-                let reason = format!("it could not take effect: {}", chain(&error));
-                put_aside(app, term, CONSUMER, &one, row.position, &reason).await?;
+            Err(error) if error.is_of_the_data() => {
+                put_aside(app, term, CONSUMER, &one, &error).await?;
             }
             Err(error) => return Err(error),
         }
-        from = to;
     }
     Ok(())
 }
 
-/// Moves the cursor of `consumer` over the batch and keeps the reason at `position`.
+/// Moves the cursor of `consumer` over a batch of one and keeps the reason at its fact.
 pub(super) async fn put_aside(
     app: &AppState,
     term: &Term,
     consumer: &str,
-    batch: &Batch,
-    position: Position,
-    reason: &str,
+    one: &Batch,
+    error: &StoreError,
 ) -> Result<()> {
-    tracing::error!(consumer, cluster = %batch.cluster, ?position, reason, "facts were put aside");
-    let input = (term, consumer, batch, position, reason);
+    let Some(position) = one.facts.first().map(|row| row.position) else { return Ok(()) };
+    let reason = format!("it could not take effect ({consumer}): {}", chain(error));
+    tracing::error!(consumer, cluster = %one.cluster, ?position, reason, "a fact was put aside");
+    let input = (term, consumer, one, position, reason);
     app.store
-        .txn("put_aside", &input, |db, (term, consumer, batch, position, reason)| {
+        .txn("put_aside", &input, |db, (term, consumer, one, position, reason)| {
             Box::pin(async move {
                 term::check(db, term).await?;
-                cursor::put_aside(db, batch.cluster, *position, reason, clock::now()).await?;
-                cursor::advance(db, consumer, batch).await.map(|_moved| ())
+                cursor::put_aside(db, one.cluster, *position, reason, clock::now()).await?;
+                cursor::advance(db, consumer, one).await.map(|_moved| ())
             })
         })
         .await
@@ -228,6 +220,9 @@ async fn advance_job(
     match decide(&job, Event::Fact { from: cluster, fact, pods: &pods }, row.at) {
         Ok(step) => {
             let version = advance::save(db, &step).await?;
+            if step.job.attempt.as_ref().is_some_and(|newest| newest.ended_at.is_some()) {
+                attempt::note_end(db, attempt, clock::now()).await?;
+            }
             news.desired |= step.desired_changed.is_some();
             news.jobs.insert(attempt.job, version);
         }

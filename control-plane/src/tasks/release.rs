@@ -11,20 +11,21 @@ use squadron_store::{
 };
 use uuid::Uuid;
 
-use super::{Left, duty};
+use super::{Left, duty, troubles::Troubles};
 use crate::{clock, state::AppState, wake::Topic};
 
 /// Lets go of everything that is due.
 pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
-    let Some(term) = duty::hold(app, "release", holder).await? else { return Ok(Left::Nothing) };
+    let Some(term) = duty::hold(app, "release", holder).await? else { return Ok(Left::NotOurs) };
     let kept = i64::try_from(app.settings.finished_retention.as_millis()).unwrap_or(i64::MAX);
+    let mut troubles = Troubles::default();
     for job in app.store.retention_over(clock::now().plus_millis(-kept)).await? {
-        step(app, &term, job, Event::RetentionOver).await?;
+        troubles.bear(step(app, &term, job, Event::RetentionOver).await)?;
     }
     for job in app.store.never_created().await? {
-        step(app, &term, job, Event::NeverCreated).await?;
+        troubles.bear(step(app, &term, job, Event::NeverCreated).await)?;
     }
-    Ok(Left::Nothing)
+    troubles.end(Left::Nothing)
 }
 
 async fn step(app: &AppState, term: &Term, job: JobId, event: Event<'_>) -> Result<()> {

@@ -130,6 +130,11 @@ async fn a_job_is_placed_runs_fails_for_memory_and_is_explained() {
     let incidents = app.store.incidents_of_job(job.id).await.unwrap();
     assert_eq!(incidents.len(), 1);
     assert_eq!((incidents[0].verdict.as_str(), incidents[0].evidence.len()), ("OOM_KILLED", 2));
+    // The agent's word on the end is a day old when it arrives.
+    let attempt = app.store.attempts(job.id).await.unwrap().remove(0);
+    let learnt = attempt.end_learnt_at.unwrap();
+    assert!(learnt.millis_since(attempt.ended_at.unwrap()) > 80_000_000, "{attempt:?}");
+    assert_eq!(app.store.retention_over(learnt.plus_millis(-1)).await.unwrap(), []);
     release::pass(&app, holder).await.unwrap();
     assert_eq!(app.store.desired(east).await.unwrap(), (2, vec![]));
 }
@@ -149,7 +154,7 @@ async fn a_crash_between_passes_repeats_nothing_and_loses_nothing() {
     settle(&app, Uuid::now_v7()).await;
     let seen = row(&app, job.id).await;
     assert_eq!(seen.state, JobState::Starting);
-    assert_eq!(project::pass(&app, holder).await.unwrap(), Left::Nothing, "the first lost its duty");
+    assert_eq!(project::pass(&app, holder).await.unwrap(), Left::NotOurs, "the first lost its duty");
     assert_eq!(stale[0].facts.len(), 1);
     assert_eq!(row(&app, job.id).await.version, seen.version);
     assert!(app.store.next_facts("project", None, 10).await.unwrap().is_empty());
@@ -172,6 +177,34 @@ async fn a_job_too_big_waits_with_its_reason_while_another_runs() {
     assert_eq!(row(&app, small.id).await.state, JobState::Assigned);
     dispatch::pass(&app, holder).await.unwrap();
     assert_eq!(row(&app, big.id).await.version, waits.version, "the same reason is no news");
+}
+
+#[tokio::test]
+async fn a_job_waits_that_would_make_the_desired_set_longer_than_a_message() {
+    let app = app().await;
+    let holder = Uuid::now_v7();
+    ready(&app, "east").await;
+    app.store.ensure_queue(&"research".parse().unwrap(), NOW).await.unwrap();
+    let long = |name: &str| {
+        let rayjob = format!("{{\"long\":\"{}\"}}", "x".repeat(9 << 20));
+        squadron_store::job::NewJob { rayjob, ..fixture::new_job(name) }
+    };
+    let (first, second) = (long("first"), long("second"));
+    fixture::insert(&app.store, &first).await;
+    fixture::insert(&app.store, &second).await;
+    settle(&app, holder).await;
+    assert_eq!(row(&app, first.id).await.state, JobState::Assigned);
+    let waits = row(&app, second.id).await;
+    assert_eq!(
+        (waits.state, waits.reason.as_str(), waits.position),
+        (JobState::Queued, "CLUSTER_FULL", Some(1))
+    );
+    assert!(waits.sentence.contains("message to its agent"), "{}", waits.sentence);
+    assert_eq!(dispatch::pass(&app, holder).await.unwrap(), Left::Nothing);
+    assert_eq!(row(&app, second.id).await.version, waits.version, "the same reason is no news");
+    assert_eq!(row(&app, fixture::queued(&app.store, "small").await.id).await.state, JobState::Queued);
+    settle(&app, holder).await;
+    assert_eq!(row(&app, second.id).await.state, JobState::Queued);
 }
 
 #[tokio::test]
@@ -203,6 +236,64 @@ async fn a_fact_that_cannot_take_effect_is_put_aside_and_the_next_goes_on() {
     fixture::facts(&app.store, east, vec![of(broken.id), of(sound.id)]).await;
     settle(&app, holder).await;
     assert_eq!(row(&app, sound.id).await.state, JobState::Starting);
+}
+
+#[tokio::test]
+async fn a_full_disk_makes_facts_wait_and_drops_none() {
+    let app = app().await;
+    let holder = Uuid::now_v7();
+    let east = fixture::cluster(&app.store, "east").await;
+    fixture::facts(&app.store, east, vec![Fact::Node(fixture::node("n1"))]).await;
+    fixture::break_writes(&app.store, "node", "true", "53100").await;
+    assert!(project::pass(&app, holder).await.is_err());
+    fixture::heal(&app.store).await;
+    assert_eq!(project::pass(&app, holder).await.unwrap(), Left::More);
+    assert_eq!(app.store.capacities().await.unwrap()[&east].nodes, 1);
+}
+
+#[tokio::test]
+async fn a_lock_wait_drops_no_evidence_and_one_bad_fact_drops_itself_only() {
+    let app = app().await;
+    let holder = Uuid::now_v7();
+    let east = ready(&app, "east").await;
+    settle(&app, holder).await;
+    let job = fixture::queued(&app.store, "train").await;
+    settle(&app, holder).await;
+    let id = AttemptId { job: job.id, number: 1 };
+    let xid = |node: &str, code| {
+        let signal = KernelSignal::Xid { code, pci: "0000:01:00".into(), pods: Vec::new() };
+        Fact::Kernel(KernelFact { node: node.into(), line: format!("NVRM: Xid {code}"), signal })
+    };
+    fixture::facts(&app.store, east, vec![xid("n1", 79), killed(id), kernel_line()]).await;
+    project::pass(&app, holder).await.unwrap();
+    fixture::break_writes(&app.store, "incident", "true", "55P03").await;
+    assert!(correlate::pass(&app, holder).await.is_err(), "it waits");
+    fixture::heal(&app.store).await;
+    fixture::break_writes(&app.store, "incident", "new.verdict <> 'OOM_KILLED'", "22000").await;
+    settle(&app, holder).await;
+    let verdicts: Vec<_> = app.store.incidents_of_job(job.id).await.unwrap();
+    assert_eq!(verdicts.len(), 1, "the sound facts are judged: {verdicts:?}");
+    assert_eq!(verdicts[0].verdict, "OOM_KILLED");
+}
+
+#[tokio::test]
+async fn a_cluster_that_cannot_be_judged_keeps_no_other_one_waiting() {
+    let app = app().await;
+    let holder = Uuid::now_v7();
+    let (east, west) = (ready(&app, "east").await, ready(&app, "west").await);
+    settle(&app, holder).await;
+    for cluster in [east, west] {
+        let signal = KernelSignal::Xid { code: 79, pci: "0000:01:00".into(), pods: Vec::new() };
+        let line = Fact::Kernel(KernelFact { node: "n1".into(), line: "NVRM: Xid 79".into(), signal });
+        fixture::facts(&app.store, cluster, vec![line]).await;
+    }
+    project::pass(&app, holder).await.unwrap();
+    fixture::break_writes(&app.store, "incident", &format!("new.cluster_id = '{east}'"), "XX000").await;
+    assert!(correlate::pass(&app, holder).await.is_err(), "the trouble is told");
+    assert_eq!(app.store.clusters_with_incidents().await.unwrap(), [west]);
+    fixture::heal(&app.store).await;
+    settle(&app, holder).await;
+    assert_eq!(app.store.clusters_with_incidents().await.unwrap().len(), 2);
 }
 
 #[tokio::test]

@@ -31,7 +31,10 @@ pub struct AttemptRow {
     pub ended_because: String,
     pub assigned_at: Timestamp,
     pub running_at: Option<Timestamp>,
+    /// By the agent's clock; the word may have been long on its way.
     pub ended_at: Option<Timestamp>,
+    /// When the control plane learnt of the end.
+    pub end_learnt_at: Option<Timestamp>,
 }
 
 /// The attempt that a row's columns `job_id` and `attempt` name.
@@ -53,6 +56,42 @@ pub async fn is_held_by(db: &mut PgConnection, attempt: AttemptId, cluster: Clus
     Ok(row.is_some())
 }
 
+/// How many attempts the cluster should hold, and the bytes of their manifests together.
+pub async fn desired_size(db: &mut PgConnection, cluster: ClusterId) -> Result<(u64, u64)> {
+    let row = sqlx::query(
+        "select count(*) as attempts, coalesce(sum(octet_length(j.rayjob)), 0)::bigint as bytes
+         from attempt a join job j on j.id = a.job_id where a.cluster_id = $1 and a.desired",
+    )
+    .bind(cluster.0)
+    .fetch_one(db)
+    .await?;
+    let number = |name: &str| Ok::<_, sqlx::Error>(u64::try_from(row.try_get::<i64, _>(name)?).unwrap_or(0));
+    Ok((number("attempts")?, number("bytes")?))
+}
+
+/// Bytes of the job's manifest as the agent gets it.
+pub async fn manifest_size(db: &mut PgConnection, job: JobId) -> Result<u64> {
+    let bytes: Option<i64> = sqlx::query_scalar("select octet_length(rayjob)::bigint from job where id = $1")
+        .bind(job.0)
+        .fetch_optional(db)
+        .await?;
+    Ok(u64::try_from(bytes.unwrap_or(0)).unwrap_or(0))
+}
+
+/// Notes that we learnt of the end of the attempt at `now`, if it has ended and we did not know.
+pub async fn note_end(db: &mut PgConnection, attempt: AttemptId, now: Timestamp) -> Result<()> {
+    sqlx::query(
+        "update attempt set end_learnt_at = $3
+         where job_id = $1 and number = $2 and ended_at is not null and end_learnt_at is null",
+    )
+    .bind(attempt.job.0)
+    .bind(i32::try_from(attempt.number).unwrap_or(i32::MAX))
+    .bind(at(now))
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
 impl Store {
     /// The generation of a cluster's desired set, and the set, as of one moment.
     pub async fn desired(&self, cluster: ClusterId) -> Result<(i64, Vec<DesiredRow>)> {
@@ -63,7 +102,7 @@ impl Store {
     pub async fn attempts(&self, job: JobId) -> Result<Vec<AttemptRow>> {
         let rows = sqlx::query(
             "select a.number, c.name as cluster, a.state, a.object_name, a.chosen_because, a.ended_because,
-                    a.assigned_at, a.running_at, a.ended_at
+                    a.assigned_at, a.running_at, a.ended_at, coalesce(a.end_learnt_at, a.ended_at) as end_learnt_at
              from attempt a join cluster c on c.id = a.cluster_id where a.job_id = $1 order by a.number",
         )
         .bind(job.0)
@@ -72,10 +111,11 @@ impl Store {
         rows.iter().map(read).collect()
     }
 
-    /// Jobs whose newest attempt ended before `before` and is still held by its cluster.
+    /// Jobs with an attempt of whose end we learnt before `before` and which is still held by its cluster.
     pub async fn retention_over(&self, before: Timestamp) -> Result<Vec<JobId>> {
         let ids = sqlx::query_scalar(
-            "select distinct job_id from attempt where desired and ended_at <= $1 order by job_id limit 500",
+            "select distinct job_id from attempt
+             where desired and ended_at is not null and coalesce(end_learnt_at, ended_at) <= $1 order by job_id limit 500",
         )
         .bind(at(before))
         .fetch_all(self.pool())
@@ -137,5 +177,6 @@ fn read(row: &PgRow) -> Result<AttemptRow> {
         assigned_at: stamp(row.try_get("assigned_at")?),
         running_at: stamp_opt(row.try_get("running_at")?),
         ended_at: stamp_opt(row.try_get("ended_at")?),
+        end_learnt_at: stamp_opt(row.try_get("end_learnt_at")?),
     })
 }

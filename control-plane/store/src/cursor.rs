@@ -41,6 +41,21 @@ pub struct Batch {
     pub facts: Vec<FactRow>,
 }
 
+impl Batch {
+    /// The same facts in batches of one, whose cursors lead from one to the next.
+    pub fn singles(&self) -> Vec<Batch> {
+        let mut from = self.from;
+        let count = self.facts.len();
+        let single = |(index, row): (usize, &FactRow)| {
+            let to = if index + 1 == count { self.to } else { row.position.seq };
+            let one = Batch { from, to, facts: vec![row.clone()], ..*self };
+            from = to;
+            one
+        };
+        self.facts.iter().enumerate().map(single).collect()
+    }
+}
+
 impl Store {
     /// The next facts for `consumer`, at most `limit`, the oldest epoch of each cluster only. With `behind`, nothing that
     /// this other consumer has not consumed yet.

@@ -8,8 +8,9 @@ pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The database cannot be reached at the moment; the same call may work later.
-    #[error("the database cannot be reached")]
+    /// The database cannot be reached, or cannot do its work at the moment (its disk is full, a lock is held too long); the
+    /// same call may work later.
+    #[error("the database cannot be reached or cannot work at the moment")]
     Unavailable(#[source] sqlx::Error),
     /// Another transaction was in the way more often than we try again.
     #[error("the transaction met a conflict too often")]
@@ -49,6 +50,22 @@ impl StoreError {
         matches!(self, StoreError::Constraint { constraint, .. } if constraint == name)
     }
 
+    /// Whether the values themselves are at fault, so that the same statement fails however often it is tried: data that
+    /// does not fit its column, a constraint, a row that cannot be read. Everything else is the database's or ours.
+    pub fn is_of_the_data(&self) -> bool {
+        match self {
+            StoreError::Constraint { .. } | StoreError::Corrupt { .. } => true,
+            StoreError::Database(sqlx::Error::Database(error)) => {
+                error.code().is_some_and(|code| DATA_CLASSES.contains(&code.get(..2).unwrap_or_default()))
+            }
+            StoreError::Database(error) => matches!(
+                error,
+                sqlx::Error::Encode(_) | sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. }
+            ),
+            _ => false,
+        }
+    }
+
     /// A row that cannot be read; `problem` is a short phrase.
     pub fn corrupt(table: &'static str, problem: impl Into<String>) -> StoreError {
         StoreError::Corrupt { table, problem: problem.into() }
@@ -73,6 +90,16 @@ impl From<sqlx::Error> for StoreError {
     }
 }
 
+/// Classes of SQLSTATE that speak of values: 22 data, 23 constraint, 54 a value greater than the database can hold.
+const DATA_CLASSES: [&str; 3] = ["22", "23", "54"];
+
+/// Classes that pass: 08 connection, 53 resources (full disk, memory, connections), 55 object not in its state (lock not
+/// available), 57 operator (cancelled, shut down, starting), 58 system (input and output).
+const PASSING_CLASSES: [&str; 5] = ["08", "53", "55", "57", "58"];
+
+/// Single codes that pass: the server is read-only (a standby took over), an idle transaction was ended.
+const PASSING: [&str; 3] = ["25006", "25P03", "25P04"];
+
 enum Kind {
     Unavailable,
     Conflict,
@@ -80,15 +107,47 @@ enum Kind {
     Other,
 }
 
-/// Sorts by SQLSTATE: 40001 serialisation, 40P01 deadlock, 57P0x shutdown and start-up, class 08 connection, 53300 full.
+/// Sorts by SQLSTATE: 40001 serialisation and 40P01 deadlock are conflicts, then what passes by itself.
 fn kind(error: &dyn DatabaseError) -> Kind {
     match error.code().as_deref() {
         Some("40001" | "40P01") => Kind::Conflict,
-        Some("57P01" | "57P02" | "57P03" | "53300") => Kind::Unavailable,
-        Some(code) if code.starts_with("08") => Kind::Unavailable,
+        Some(code) if PASSING_CLASSES.contains(&code.get(..2).unwrap_or_default()) => Kind::Unavailable,
+        Some(code) if PASSING.contains(&code) => Kind::Unavailable,
         Some(code) if code.starts_with("23") => {
             Kind::Constraint(error.constraint().unwrap_or_default().to_owned())
         }
         _ => Kind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use sqlx::{AssertSqlSafe, Executor as _};
+
+    use super::*;
+    use crate::{Store, testing};
+
+    async fn raised(store: &Store, code: &str) -> StoreError {
+        let statement = format!("do $$ begin raise exception 'raised' using errcode = '{code}'; end $$");
+        store.pool().execute(AssertSqlSafe(statement)).await.unwrap_err().into()
+    }
+
+    #[tokio::test]
+    async fn a_database_that_cannot_work_at_the_moment_is_never_the_data_s_fault() {
+        let store = testing::store().await;
+        // Full disk, memory, connections, lock wait, slow statement, shutdown, input and output, a standby.
+        for code in ["53100", "53200", "53300", "55P03", "57014", "57P01", "58030", "58000", "25006"] {
+            let error = raised(&store, code).await;
+            assert!(matches!(error, StoreError::Unavailable(_)), "{code}: {error:?}");
+            assert!(!error.is_of_the_data(), "{code}");
+        }
+        for code in ["22P05", "22001", "23505", "54000"] {
+            assert!(raised(&store, code).await.is_of_the_data(), "{code}");
+        }
+        for code in ["42703", "42501", "XX000", "25P02"] {
+            let error = raised(&store, code).await;
+            assert!(matches!(error, StoreError::Database(_)) && !error.is_of_the_data(), "{code}: {error:?}");
+        }
     }
 }

@@ -1,12 +1,14 @@
 //! Pods as their newest facts show them, live and gone.
 //!
 //! Invariant: an older fact never overwrites a newer one, and a pod that is gone stays gone. A pod belongs to an attempt
-//! only if the attempt runs on the pod's cluster; the caller has checked that.
+//! only if the attempt runs on the pod's cluster; the caller has checked that. What a pod asked for before it was resized is
+//! kept with its time, so that a bill does not change later.
 
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     fact::{ContainerFact, PodFact},
     id::{AttemptId, ClusterId, JobId},
+    meter,
     time::Timestamp,
 };
 
@@ -26,9 +28,8 @@ pub async fn show(
     position: Position,
     seen: Timestamp,
 ) -> Result<bool> {
-    let bound = pod.bound_at.or(pod.started_at).or(pod.created_at).unwrap_or(seen).min(seen);
-    let bound = (!pod.node.is_empty()).then_some(bound);
-    let ended = pod.finished_at.or_else(|| pod.gone.then_some(seen)).map(|end| end.max(bound.unwrap_or(end)));
+    let (bound, ended) = meter::held(pod, seen);
+    keep_past(db, cluster, pod, position, seen).await?;
     let done = sqlx::query(
         "insert into pod as p (cluster_id, uid, namespace, name, node, phase, ready, reason, message, cpu_milli,
                 memory_bytes, gpus, created_at, bound_at, started_at, finished_at, gone, job_id, attempt, role,
@@ -41,7 +42,10 @@ pub async fn show(
              finished_at = coalesce(case when p.end_estimated then $16 end, p.finished_at, $16),
              end_estimated = p.end_estimated and $16::timestamptz is null,
              gone = p.gone or $17, job_id = $18, attempt = $19, role = $20, ray_cluster = $21, worker_group = $22,
-             containers = $23, observed_at = $24, epoch = $25, seq = $26, deleting = $27
+             containers = $23, observed_at = $24, epoch = $25, seq = $26, deleting = $27,
+             requests_since = case when p.bound_at is null
+                                        or (p.cpu_milli, p.memory_bytes, p.gpus) = ($10, $11, $12) then p.requests_since
+                                   else greatest($24, coalesce(p.requests_since, p.bound_at)) end
          where (p.epoch, p.seq) < ($25, $26)",
     )
     .bind(cluster.0)
@@ -74,6 +78,34 @@ pub async fn show(
     .execute(db)
     .await?;
     Ok(done.rows_affected() == 1)
+}
+
+/// Keeps what the pod asked for until `seen`, if the fact is newer and asks for something else.
+async fn keep_past(
+    db: &mut PgConnection,
+    cluster: ClusterId,
+    pod: &PodFact,
+    position: Position,
+    seen: Timestamp,
+) -> Result<()> {
+    sqlx::query(
+        "insert into pod_past (cluster_id, uid, from_at, to_at, cpu_milli, memory_bytes, gpus)
+         select cluster_id, uid, coalesce(requests_since, bound_at), $3, cpu_milli, memory_bytes, gpus from pod
+         where cluster_id = $1 and uid = $2 and finished_at is null and (epoch, seq) < ($4, $5)
+           and coalesce(requests_since, bound_at) < $3 and (cpu_milli, memory_bytes, gpus) <> ($6, $7, $8)
+         on conflict (cluster_id, uid, from_at) do nothing",
+    )
+    .bind(cluster.0)
+    .bind(&pod.uid)
+    .bind(at(seen))
+    .bind(position.epoch)
+    .bind(position.seq)
+    .bind(pod.requests.cpu_milli)
+    .bind(pod.requests.memory_bytes)
+    .bind(pod.requests.gpus)
+    .execute(db)
+    .await?;
+    Ok(())
 }
 
 /// Ends every pod that a complete list does not hold; when it ended is an estimate. Answers how many ended.

@@ -1,4 +1,4 @@
-//! Price sheets: every version is kept; the newest is in force.
+//! Price sheets: every version is kept; the one that came last is in force, whatever clocks said.
 
 use sqlx::{PgConnection, Row};
 use squadron_core::time::Timestamp;
@@ -30,11 +30,9 @@ pub const VERSION_TAKEN: &str = "price_sheet_pkey";
 
 /// Adds the next version of the sheet; the same text again stays the version that it is.
 pub async fn insert(db: &mut PgConnection, sheet: &NewSheet) -> Result<i64> {
-    let newest = sqlx::query(
-        "select name, version, body from price_sheet order by created_at desc, version desc limit 1",
-    )
-    .fetch_optional(&mut *db)
-    .await?;
+    let newest = sqlx::query("select name, version, body from price_sheet order by place desc limit 1")
+        .fetch_optional(&mut *db)
+        .await?;
     if let Some(row) = newest {
         let (name, body): (String, String) = (row.try_get("name")?, row.try_get("body")?);
         if name == sheet.name && body == sheet.body {
@@ -58,11 +56,10 @@ pub async fn insert(db: &mut PgConnection, sheet: &NewSheet) -> Result<i64> {
 impl Store {
     /// The sheet in force.
     pub async fn price_sheet(&self) -> Result<Option<SheetRow>> {
-        let row = sqlx::query(
-            "select name, version, currency, body from price_sheet order by created_at desc, version desc limit 1",
-        )
-        .fetch_optional(self.pool())
-        .await?;
+        let row =
+            sqlx::query("select name, version, currency, body from price_sheet order by place desc limit 1")
+                .fetch_optional(self.pool())
+                .await?;
         row.map(|row| {
             Ok(SheetRow {
                 name: row.try_get("name")?,

@@ -136,4 +136,42 @@ async fn the_newest_sheet_is_in_force_and_the_same_text_is_the_same_version() {
     assert_eq!(price::insert(&mut db, &sheet("one", 1)).await.unwrap(), 1);
     assert_eq!(price::insert(&mut db, &sheet("two", 2)).await.unwrap(), 2);
     assert_eq!(store.price_sheet().await.unwrap().unwrap().body, "two");
+    price::insert(&mut db, &sheet("written by a clock that was ahead", 3_600_000)).await.unwrap();
+    assert_eq!(price::insert(&mut db, &sheet("three", 3)).await.unwrap(), 4);
+    assert_eq!(store.price_sheet().await.unwrap().unwrap().body, "three", "the one that came last");
+}
+
+#[tokio::test]
+async fn a_capacity_that_changes_cuts_the_bill_and_rewrites_none_of_it() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    let mut db = store.pool().acquire().await.unwrap();
+    let gpus = |count: i64| {
+        let mut node = fixture::node("n1");
+        (node.capacity.gpus, node.allocatable.gpus) = (8, count);
+        node
+    };
+    let minute = |n: i64| NOW.plus_millis(n * 60_000);
+    for (seq, count, at) in [(1, 8, 0), (2, 8, 5), (3, 0, 10), (4, 8, 11)] {
+        assert!(node::show(&mut db, east, &gpus(count), number(seq), minute(at)).await.unwrap());
+    }
+    assert!(!node::show(&mut db, east, &gpus(3), number(2), minute(20)).await.unwrap(), "an old fact");
+    let mut nodes = spans(&store).await.nodes;
+    nodes.sort_by_key(|node| node.from);
+    let seen: Vec<_> = nodes.iter().map(|node| (node.allocatable.gpus, node.from, node.to)).collect();
+    let (first, gap) = ((8, minute(0), Some(minute(10))), (0, minute(10), Some(minute(11))));
+    assert_eq!(seen, [first, gap, (8, minute(11), None)]);
+    let resized = |cpu_milli: i64| {
+        let mut pod = fixture::pod("p", None);
+        pod.requests.cpu_milli = cpu_milli;
+        pod
+    };
+    for (seq, cpu_milli, at) in [(5, 1_000, 0), (6, 2_000, 10), (7, 2_000, 15)] {
+        pod::show(&mut db, east, &resized(cpu_milli), number(seq), minute(at)).await.unwrap();
+    }
+    let found = spans(&store).await;
+    let mut held: Vec<_> = found.pods.iter().map(|pod| (pod.from, pod.to, pod.requests.cpu_milli)).collect();
+    held.sort();
+    assert_eq!(held, [(minute(0), Some(minute(10)), 1_000), (minute(10), None, 2_000)]);
+    assert_eq!(found.open_pods, 1);
 }

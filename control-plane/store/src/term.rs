@@ -18,8 +18,13 @@ pub struct Term {
     pub number: i64,
 }
 
+/// A term that ends later than this after our own would was given out by a clock that ran ahead, in milliseconds. It
+/// allows for control planes whose clocks differ, and bounds how long a wrong clock can stop a duty.
+const AHEAD_MS: i64 = 30_000;
+
 impl Store {
-    /// Takes or keeps the duty until `until`, if nobody else holds it at `now`.
+    /// Takes or keeps the duty until `until`, if nobody else holds it at `now`. Who set the row by a clock that ran ahead
+    /// does not hold it.
     pub async fn hold_duty(
         &self,
         duty: &'static str,
@@ -31,13 +36,14 @@ impl Store {
             "insert into duty_term as t (duty, term, holder, expires_at) values ($1, 1, $2, $4)
              on conflict (duty) do update
              set term = t.term + case when t.holder = $2 then 0 else 1 end, holder = $2, expires_at = $4
-             where t.holder = $2 or t.expires_at <= $3
+             where t.holder = $2 or t.expires_at <= $3 or t.expires_at > $5
              returning term",
         )
         .bind(duty)
         .bind(holder)
         .bind(at(now))
         .bind(at(until))
+        .bind(at(until.plus_millis(AHEAD_MS)))
         .fetch_optional(self.pool())
         .await?;
         row.map(|row| Ok(Term { duty, holder, number: row.try_get("term")? })).transpose()
@@ -79,5 +85,19 @@ mod tests {
         let mut db = store.pool().acquire().await.unwrap();
         check(&mut db, &second).await.unwrap();
         assert!(matches!(check(&mut db, &first).await, Err(StoreError::Fenced { duty: "dispatch" })));
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_was_ahead_once_stops_no_duty() {
+        let store = testing::store().await;
+        let (before, after) = (Uuid::now_v7(), Uuid::now_v7());
+        let ahead = NOW.plus_millis(3_600_000);
+        store.hold_duty("project", before, ahead, ahead.plus_millis(4_000)).await.unwrap().unwrap();
+        let now = NOW.plus_millis(1_000);
+        let taken = store.hold_duty("project", after, now, now.plus_millis(4_000)).await.unwrap();
+        assert_eq!(taken.map(|term| term.number), Some(2), "the clock was set right, another process starts");
+        let skewed = now.plus_millis(-2_000);
+        let other = store.hold_duty("project", before, skewed, skewed.plus_millis(4_000)).await.unwrap();
+        assert_eq!(other, None, "a small difference of clocks steals nothing");
     }
 }

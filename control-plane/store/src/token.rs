@@ -2,7 +2,10 @@
 //!
 //! Invariant: a token that ended or was revoked opens nothing, and neither do the sessions that were made with it.
 
-use sqlx::{PgConnection, Row, postgres::PgRow};
+use sqlx::{
+    PgConnection, Row,
+    postgres::{PgQueryResult, PgRow},
+};
 use squadron_core::time::Timestamp;
 use uuid::Uuid;
 
@@ -72,6 +75,9 @@ pub async fn delete_session(db: &mut PgConnection, digest: &Digest) -> Result<()
     Ok(())
 }
 
+/// Uses are noted so often, in milliseconds.
+const NOTED_EVERY_MS: i64 = 60_000;
+
 impl Store {
     /// The token with this digest, unless it ended before `now`. Its last use is noted once a minute.
     pub async fn token_by_digest(&self, digest: &Digest, now: Timestamp) -> Result<Option<Token>> {
@@ -85,25 +91,24 @@ impl Store {
         .await?;
         let token = row.as_ref().map(read).transpose()?;
         if let Some(token) = &token {
-            self.note_use(token, now).await?;
+            self.note_use(token, now).await;
         }
         Ok(token)
     }
 
-    async fn note_use(&self, token: &Token, now: Timestamp) -> Result<()> {
-        if token.last_used_at.is_some_and(|last| now.millis_since(last) < 60_000) {
-            return Ok(());
+    async fn note_use(&self, token: &Token, now: Timestamp) {
+        if token.last_used_at.is_some_and(|last| now.millis_since(last) < NOTED_EVERY_MS) {
+            return;
         }
-        sqlx::query("update api_token set last_used_at = $2 where id = $1")
+        let noted = sqlx::query("update api_token set last_used_at = $2 where id = $1")
             .bind(token.id)
             .bind(at(now))
-            .execute(self.pool())
-            .await?;
-        Ok(())
+            .execute(self.pool());
+        tell_unnoted(noted.await);
     }
 
     /// The token behind the session with this digest, unless either ended, or the session was idle since
-    /// `idle_since`. Using a session keeps it from being idle.
+    /// `idle_since`. Using a session keeps it from being idle, which is noted once a minute.
     pub async fn token_by_session(
         &self,
         digest: &Digest,
@@ -111,17 +116,57 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<Token>> {
         let row = sqlx::query(
-            "update console_session s set used_at = $3 from api_token t
+            "select t.id, t.subject, t.role, t.created_at, t.expires_at, t.last_used_at, s.used_at
+             from console_session s join api_token t on t.id = s.token_id
              where s.sha256 = $1 and s.used_at > $2 and s.expires_at > $3
-               and t.id = s.token_id and (t.expires_at is null or t.expires_at > $3)
-             returning t.id, t.subject, t.role, t.created_at, t.expires_at, t.last_used_at",
+               and (t.expires_at is null or t.expires_at > $3)",
         )
         .bind(digest.as_slice())
         .bind(at(idle_since))
         .bind(at(now))
         .fetch_optional(self.pool())
         .await?;
+        let Some(row) = row else { return Ok(None) };
+        let used = stamp(row.try_get("used_at")?);
+        if now.millis_since(used) >= NOTED_EVERY_MS {
+            let noted = sqlx::query("update console_session set used_at = $2 where sha256 = $1")
+                .bind(digest.as_slice())
+                .bind(at(now))
+                .execute(self.pool());
+            tell_unnoted(noted.await);
+        }
+        read(&row).map(Some)
+    }
+
+    /// The token with this id, unless it ended before `now`.
+    pub async fn token_by_id(&self, id: Uuid, now: Timestamp) -> Result<Option<Token>> {
+        let row = sqlx::query(
+            "select id, subject, role, created_at, expires_at, last_used_at from api_token
+             where id = $1 and (expires_at is null or expires_at > $2)",
+        )
+        .bind(id)
+        .bind(at(now))
+        .fetch_optional(self.pool())
+        .await?;
         row.as_ref().map(read).transpose()
+    }
+
+    /// Whether the session with this digest exists, has not ended and was used after `idle_since`.
+    pub async fn session_lives(
+        &self,
+        digest: &Digest,
+        idle_since: Timestamp,
+        now: Timestamp,
+    ) -> Result<bool> {
+        let row = sqlx::query(
+            "select 1 from console_session where sha256 = $1 and used_at > $2 and expires_at > $3",
+        )
+        .bind(digest.as_slice())
+        .bind(at(idle_since))
+        .bind(at(now))
+        .fetch_optional(self.pool())
+        .await?;
+        Ok(row.is_some())
     }
 
     /// All tokens, oldest first.
@@ -132,6 +177,13 @@ impl Store {
         .fetch_all(self.pool())
         .await?;
         rows.iter().map(read).collect()
+    }
+}
+
+/// Reading must not need a write: a use that cannot be noted, on a full disk for example, turns nobody away.
+fn tell_unnoted(noted: sqlx::Result<PgQueryResult>) {
+    if let Err(error) = noted {
+        tracing::warn!(%error, "the use of a token could not be noted");
     }
 }
 
@@ -190,6 +242,19 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_full_disk_keeps_nobody_from_reading() {
+        let store = testing::store().await;
+        with_session(&store, &token(None)).await;
+        for table in ["api_token", "console_session"] {
+            testing::fixture::break_writes(&store, table, "true", "53100").await;
+            let now = NOW.plus_millis(120_000);
+            assert!(store.token_by_digest(&[1; 32], now).await.unwrap().is_some(), "{table}");
+            assert!(store.token_by_session(&[2; 32], NOW.plus_millis(-1), now).await.unwrap().is_some());
+            testing::fixture::heal(&store).await;
+        }
+    }
+
+    #[tokio::test]
     async fn a_session_ends_by_idleness_by_age_and_with_its_token() {
         let store = testing::store().await;
         let token = token(None);
@@ -198,13 +263,13 @@ mod tests {
             let (idle_since, now) = (NOW.plus_millis(idle_since), NOW.plus_millis(now));
             store.token_by_session(&[2; 32], idle_since, now).await.unwrap().is_some()
         };
-        assert!(open(-1, 1_000).await);
-        assert!(!open(1_000, 2_000).await, "idle since its last use");
+        assert!(open(-1, 60_000).await);
+        assert!(!open(60_000, 61_000).await, "idle since its last use");
         assert!(!open(-1, DAY).await, "past its age");
-        assert!(open(999, 2_000).await);
+        assert!(open(59_999, 61_000).await);
         let mut db = store.pool().acquire().await.unwrap();
         assert!(delete(&mut db, token.id).await.unwrap());
-        assert!(!open(-1, 3_000).await, "its token was revoked");
+        assert!(!open(-1, 62_000).await, "its token was revoked");
         assert!(!delete(&mut db, token.id).await.unwrap());
     }
 }

@@ -29,6 +29,8 @@ pub struct Agent {
     pub cluster_uid: String,
     pub proof: SigningKey,
     pub jwks: String,
+    /// Namespace, name and uid of the service account.
+    pub account: (&'static str, &'static str, &'static str),
 }
 
 impl Agent {
@@ -43,7 +45,13 @@ impl Agent {
             cluster_uid: format!("kube-system-of-{}", text(&reply["cluster"]["name"])),
             proof: SigningKey::from_bytes(&rand::random()),
             jwks: issuer::jwks(&[key]),
+            account: ("squadron", "squadron-agent", "sa-1"),
         }
+    }
+
+    /// The same cluster's pod with another service account.
+    pub fn with_account(&self, namespace: &'static str, name: &'static str, uid: &'static str) -> Agent {
+        Agent { account: (namespace, name, uid), ..self.in_pod("pod-of-another-account") }
     }
 
     /// Another pod, with a key of its own.
@@ -52,7 +60,12 @@ impl Agent {
     }
 
     pub fn claims(&self) -> Value {
-        claims(&self.audience, &self.pod_uid)
+        let (namespace, name, uid) = self.account;
+        let mut claims = claims(&self.audience, &self.pod_uid);
+        claims["sub"] = format!("system:serviceaccount:{namespace}:{name}").into();
+        claims["kubernetes.io"]["namespace"] = namespace.into();
+        claims["kubernetes.io"]["serviceaccount"] = serde_json::json!({ "name": name, "uid": uid });
+        claims
     }
 
     pub fn token(&self) -> String {

@@ -37,6 +37,11 @@ struct Line {
     serve: Serve,
 }
 
+fn client(ca: &str) -> reqwest::Client {
+    let certificate = reqwest::Certificate::from_pem(ca.as_bytes()).unwrap();
+    reqwest::Client::builder().tls_certs_only([certificate]).build().unwrap()
+}
+
 impl Plane {
     pub async fn start() -> Plane {
         Plane::start_with(&[]).await
@@ -62,8 +67,7 @@ impl Plane {
         let running = boot::start(Line::parse_from(line).serve).await.unwrap();
         let token = std::fs::read_to_string(folder.join("admin.token")).unwrap().trim().to_owned();
         let ca = std::fs::read_to_string(folder.join("tls/ca.crt")).unwrap();
-        let certificate = reqwest::Certificate::from_pem(ca.as_bytes()).unwrap();
-        let client = reqwest::Client::builder().tls_certs_only([certificate]).build().unwrap();
+        let client = client(&ca);
         Plane { running, client, token, ca, data }
     }
 
@@ -74,6 +78,16 @@ impl Plane {
     /// A request without credentials.
     pub fn stranger(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         self.client.request(method, format!("https://{}{path}", self.running.people))
+    }
+
+    /// A client with connections of its own.
+    pub fn newcomer(&self) -> reqwest::Client {
+        client(&self.ca)
+    }
+
+    /// Where people reach it, and where agents do.
+    pub fn ports(&self) -> [u16; 2] {
+        [self.running.people.port(), self.running.agents.port()]
     }
 
     /// The administrator's.
@@ -111,9 +125,17 @@ impl Plane {
     pub async fn accepted(&self, name: &str, key: &'static Key) -> Agent {
         let agent = self.invited(name, key).await;
         agent.enroll(self).await.unwrap();
-        let (status, reply) = self.post(&format!("/api/v1/clusters/{name}/accept"), &Value::Null).await;
+        let (status, reply) = self.accept(name).await;
         assert_eq!(status, StatusCode::OK, "{reply}");
         agent
+    }
+
+    /// An administrator looks at the cluster and accepts what waits there.
+    pub async fn accept(&self, name: &str) -> (StatusCode, Value) {
+        let shown = self.cluster(name).await;
+        let waits = if shown["reoffer"].is_null() { &shown["identity"] } else { &shown["reoffer"] };
+        let identity = waits["digest"].as_str().unwrap_or_default();
+        self.post(&format!("/api/v1/clusters/{name}/accept"), &json!({ "identity": identity })).await
     }
 
     pub async fn east(&self) -> Agent {

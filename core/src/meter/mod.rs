@@ -19,5 +19,5 @@ pub use crate::meter::{
     currency::minor_digits,
     round::{AMOUNT_UNIT, Column, decimals},
     sheet::{BadSheet, Price, Sheet, SheetProblem},
-    usage::{Kind, NodeSpan, Owner, PodSpan, Report, RowKey, usage},
+    usage::{Kind, NodeSpan, Owner, PodSpan, Report, RowKey, held, usage},
 };

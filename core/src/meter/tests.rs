@@ -5,7 +5,7 @@
 use proptest::{collection::vec, prelude::*};
 
 use super::*;
-use crate::{resources::Resources, time::Timestamp};
+use crate::{fact::PodFact, resources::Resources, time::Timestamp};
 
 const HOUR: i64 = 3_600_000;
 
@@ -214,6 +214,54 @@ fn an_amount_beyond_exact_numbers_is_refused() {
     let dear = "- {cluster: '*', from: 1970-01-01, cpu_hour: 0, memory_gib_hour: 10000, gpu_hour: 0}\n";
     let report = usage(&[node(huge, 0, None)], &[], Some(&sheet(dear).unwrap()), at(0), at(HOUR * 1_000_000));
     assert_eq!(report, Err(TooLarge));
+}
+
+#[test]
+fn jobs_own_their_pods_and_the_system_is_overhead() {
+    let agent = "system:serviceaccount:squadron:squadron-agent";
+    let job = Some(("research".to_owned(), "j1".to_owned()));
+    assert_eq!(Owner::of(job, "kube-system", agent), team_job("research", "j1"));
+    for system in ["kube-system", "squadron"] {
+        assert_eq!(Owner::of(None, system, agent), Owner::System);
+    }
+    assert_eq!(Owner::of(None, "default", agent), Owner::Shared);
+    assert_eq!(Owner::of(None, "", ""), Owner::Shared, "a cluster without an agent has no namespace of it");
+}
+
+fn team_job(team: &str, job: &str) -> Owner {
+    Owner::Job { team: team.into(), job: job.into() }
+}
+
+#[test]
+fn a_pod_holds_from_its_binding_to_its_end_and_never_backwards() {
+    let pod = |bound: Option<i64>, finished: Option<i64>, gone| PodFact {
+        node: "n1".into(),
+        bound_at: bound.map(at),
+        finished_at: finished.map(at),
+        gone,
+        ..PodFact::default()
+    };
+    assert_eq!(held(&pod(Some(5), None, false), at(9)), (Some(at(5)), None));
+    assert_eq!(held(&pod(Some(50), None, true), at(9)), (Some(at(9)), Some(at(9))), "its clock is ahead");
+    assert_eq!(held(&pod(Some(5), Some(3), true), at(9)), (Some(at(5)), Some(at(5))));
+    assert_eq!(held(&PodFact::default(), at(9)), (None, None), "it is on no node");
+}
+
+/// A node through which 30,000 short pods went: each is looked at when it comes and when it goes, not at every cut.
+#[test]
+fn many_short_pods_are_swept_once() {
+    let one = Resources { cpu_milli: 1, ..Resources::default() };
+    let pods: Vec<PodSpan> =
+        (0..30_000).map(|i| pod(&format!("p{i:05}"), one, i, Some(i + 10), Owner::Shared)).collect();
+    let whole = Resources { cpu_milli: 100, ..Resources::default() };
+    let report = usage(&[node(whole, 0, None)], &pods, None, at(0), at(40_000)).unwrap();
+    let shared: i128 = report
+        .rows
+        .iter()
+        .filter(|(key, _)| key.kind == Kind::Shared)
+        .map(|(_, row)| row.quantity.cpu_milli_ms)
+        .sum();
+    assert_eq!((shared, summed(&report)), (300_000, report.capacity));
 }
 
 fn any_resources() -> impl Strategy<Value = Resources> {

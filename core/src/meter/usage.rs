@@ -1,11 +1,14 @@
 //! Usage: node time split among those who held it.
 //!
 //! Each node's life is cut at every start and end of a pod and every change of price. In each piece the pods take what
-//! they ask for in the order in which they came; what nobody took is idle. So the parts of a piece sum to its capacity.
+//! they ask for in the order in which they came; what nobody took is idle. So the parts of a piece sum to its capacity. The
+//! pieces are swept from left to right with the set of pods that hold something, so the work grows with the pods and not
+//! with their square.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
+    fact::PodFact,
     meter::{Price, Priced, Rate, Sheet, TooLarge},
     resources::Resources,
     sentence::{clip, when},
@@ -46,7 +49,7 @@ pub struct RowKey {
     pub job: String,
 }
 
-/// A node and when it existed: `[from, to)`.
+/// A node and when it existed with this capacity: `[from, to)`. A node whose capacity changed has several spans.
 #[derive(Clone, Debug)]
 pub struct NodeSpan {
     /// Name of the cluster.
@@ -61,7 +64,7 @@ pub struct NodeSpan {
     pub to: Option<Timestamp>,
 }
 
-/// A pod and when it held its requests: `[from, to)`.
+/// A pod and when it held these requests: `[from, to)`. A pod that was resized has several spans.
 #[derive(Clone, Debug)]
 pub struct PodSpan {
     pub cluster: String,
@@ -81,6 +84,27 @@ pub enum Owner {
     Job { team: String, job: String },
     Shared,
     System,
+}
+
+impl Owner {
+    /// Jobs own their pods; the system's namespaces and that of the agent are overhead; everybody else shares. `job` is the
+    /// queue and the job, `agent` the agent's subject, `system:serviceaccount:<namespace>:<name>`.
+    pub fn of(job: Option<(String, String)>, namespace: &str, agent: &str) -> Owner {
+        if let Some((team, job)) = job {
+            return Owner::Job { team, job };
+        }
+        let agent = agent.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split(':').next());
+        if namespace == "kube-system" || Some(namespace) == agent { Owner::System } else { Owner::Shared }
+    }
+}
+
+/// When a pod holds its requests: from when it was bound to a node, by its own word or else by when it was seen, to when it
+/// ended. The word of a clock that is ahead moves nothing behind `seen`, and no pod ends before it began.
+pub fn held(pod: &PodFact, seen: Timestamp) -> (Option<Timestamp>, Option<Timestamp>) {
+    let bound = pod.bound_at.or(pod.started_at).or(pod.created_at).unwrap_or(seen).min(seen);
+    let bound = (!pod.node.is_empty()).then_some(bound);
+    let ended = pod.finished_at.or_else(|| pod.gone.then_some(seen)).map(|end| end.max(bound.unwrap_or(end)));
+    (bound, ended)
 }
 
 /// What a time span comes to.
@@ -108,11 +132,11 @@ pub fn usage(
     }
     for list in by_node.values_mut() {
         list.sort_by(|a, b| (a.from, &a.uid).cmp(&(b.from, &b.uid)));
-        list.dedup_by(|a, b| a.uid == b.uid);
+        list.dedup_by(|a, b| (a.from, &a.uid) == (b.from, &b.uid));
     }
     let mut sorted: Vec<&NodeSpan> = nodes.iter().collect();
-    sorted.sort_by(|a, b| (&a.cluster, &a.uid).cmp(&(&b.cluster, &b.uid)));
-    sorted.dedup_by(|a, b| (&a.cluster, &a.uid) == (&b.cluster, &b.uid));
+    sorted.sort_by(|a, b| (&a.cluster, &a.uid, a.from).cmp(&(&b.cluster, &b.uid, b.from)));
+    sorted.dedup_by(|a, b| (&a.cluster, &a.uid, a.from) == (&b.cluster, &b.uid, b.from));
     for node in sorted {
         let none = Vec::new();
         let held = by_node.get(&(node.cluster.as_str(), node.name.as_str())).unwrap_or(&none);
@@ -143,20 +167,59 @@ fn meter_node(
         pods.iter().filter_map(|pod| Some((clip_span(pod.from, pod.to, life)?, *pod))).collect();
     let prices = sheet.map_or(&[][..], |sheet| sheet.for_node(&node.cluster, &node.gpu_model));
     let cuts: Vec<i64> = cuts(life, &held, prices).into_iter().collect();
+    let mut sweep = Sweep::new(&held);
     for piece in cuts.windows(2) {
         let span = (piece[0], piece[1]);
         let rate = rate_at(prices, span.0);
         if sheet.is_some() && rate.is_none() {
             note_unpriced(node, report);
         }
-        let active: Vec<&PodSpan> = held
-            .iter()
-            .filter(|(held, _)| held.0 <= span.0 && span.1 <= held.1)
-            .map(|(_, pod)| *pod)
-            .collect();
+        let active = sweep.at(span.0);
         meter_piece(node, &active, span.1 - span.0, rate.unwrap_or_default(), report)?;
     }
     Ok(())
+}
+
+/// Which pods hold something, from left to right. Indices lead into the held spans, which stand in the order in which
+/// pods came.
+struct Sweep<'a> {
+    held: &'a [(Span, &'a PodSpan)],
+    /// By start and by end; those before the positions are done.
+    starts: Vec<usize>,
+    ends: Vec<usize>,
+    begun: usize,
+    over: usize,
+    active: BTreeSet<usize>,
+}
+
+impl<'a> Sweep<'a> {
+    fn new(held: &'a [(Span, &'a PodSpan)]) -> Sweep<'a> {
+        let ordered = |key: fn(Span) -> i64| {
+            let mut order: Vec<usize> = (0..held.len()).collect();
+            order.sort_by_key(|index| held.get(*index).map(|(span, _)| key(*span)));
+            order
+        };
+        let (starts, ends) = (ordered(|span| span.0), ordered(|span| span.1));
+        Sweep { held, starts, ends, begun: 0, over: 0, active: BTreeSet::new() }
+    }
+
+    /// The pods that hold something from `millis` on. Moments must not go back.
+    fn at(&mut self, millis: i64) -> Vec<&'a PodSpan> {
+        let span = |index: usize| self.held.get(index).map(|(span, _)| *span);
+        while let Some(index) = self.starts.get(self.begun).copied()
+            && span(index).is_some_and(|span| span.0 <= millis)
+        {
+            self.active.insert(index);
+            self.begun += 1;
+        }
+        while let Some(index) = self.ends.get(self.over).copied()
+            && span(index).is_some_and(|span| span.1 <= millis)
+        {
+            self.active.remove(&index);
+            self.over += 1;
+        }
+        self.active.iter().filter_map(|index| self.held.get(*index).map(|(_, pod)| *pod)).collect()
+    }
 }
 
 fn cuts(life: Span, held: &[(Span, &PodSpan)], prices: &[Price]) -> BTreeSet<i64> {

@@ -8,6 +8,8 @@ import type { Cluster, Incident, Job, JobDetail, Me, Page, Queue, Usage } from "
 
 /** How often pages ask again while no stream of changes tells them to. */
 const POLL_MS = 10_000;
+/** And while it does. */
+const SLOW_POLL_MS = 30_000;
 
 /** One cache for all pages. An answer of 401 ends the session wherever it comes from. */
 export function newQueryClient(): QueryClient {
@@ -27,8 +29,9 @@ export function newQueryClient(): QueryClient {
   });
 }
 
-function unlessLive(): number | false {
-  return currentLiveness().state === "live" ? false : POLL_MS;
+/** The stream hints at what its own control plane changed; another one on the same database may have changed more. */
+function pollMs(): number {
+  return currentLiveness().state === "live" ? SLOW_POLL_MS : POLL_MS;
 }
 
 export function useMe() {
@@ -44,7 +47,7 @@ export function useJobs(filter: Query) {
     queryKey: ["jobs", filter],
     queryFn: ({ signal }) => get<Page<Job>>("/jobs", filter, signal),
     placeholderData: keepPreviousData,
-    refetchInterval: unlessLive,
+    refetchInterval: pollMs,
   });
 }
 
@@ -52,7 +55,7 @@ export function useJob(id: string) {
   return useQuery({
     queryKey: ["job", id],
     queryFn: ({ signal }) => get<JobDetail>(`/jobs/${encodeURIComponent(id)}`, {}, signal),
-    refetchInterval: unlessLive,
+    refetchInterval: pollMs,
   });
 }
 
@@ -70,14 +73,14 @@ export function useIncidents(state: string) {
     queryKey: ["incidents", state],
     queryFn: ({ signal }) => get<Page<Incident>>("/incidents", { state }, signal),
     placeholderData: keepPreviousData,
-    refetchInterval: unlessLive,
+    refetchInterval: pollMs,
   });
 }
 
 const incident = (id: string) => ({
   queryKey: ["incident", id],
   queryFn: ({ signal }: { signal: AbortSignal }) => get<Incident>(`/incidents/${encodeURIComponent(id)}`, {}, signal),
-  refetchInterval: unlessLive,
+  refetchInterval: pollMs,
 });
 
 export function useIncident(id: string) {
@@ -89,7 +92,7 @@ export function useIncidentsById(ids: string[]) {
 }
 
 export function useQueues() {
-  return useQuery({ queryKey: ["queues"], queryFn: ({ signal }) => get<Page<Queue>>("/queues", {}, signal), refetchInterval: unlessLive });
+  return useQuery({ queryKey: ["queues"], queryFn: ({ signal }) => get<Page<Queue>>("/queues", {}, signal), refetchInterval: pollMs });
 }
 
 export function useUsage(query: Query, enabled = true) {

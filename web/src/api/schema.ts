@@ -62,8 +62,25 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Accepts what the cluster offered; on an active cluster clears its alarm, and accepts the identity that it offered anew. */
+        /** Accepts the identity that the caller looked at: the first that a cluster offered, or the one that was offered anew. */
         post: operations["clusters_accept"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{cluster}/clear-alarm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Clears the cluster's alarm and accepts nothing: an identity that was offered anew is turned away. */
+        post: operations["clusters_clear_alarm"];
         delete?: never;
         options?: never;
         head?: never;
@@ -448,6 +465,11 @@ export interface components {
             now: string;
             version: string;
         };
+        /** @description `POST /api/v1/clusters/{cluster}/accept`. */
+        AcceptClusterRequest: {
+            /** @description [`ClusterIdentity::digest`] of the identity that the person looked at. */
+            identity: string;
+        };
         /** @description What the administrator needs for the Helm install. The code is shown once. */
         AddClusterReply: {
             /** @description Address for agents, for example `https://control-plane.squadron.internal:7443`. */
@@ -565,6 +587,7 @@ export interface components {
             name: string;
             /** Format: int32 */
             nodes: number;
+            reoffer?: components["schemas"]["ClusterIdentity"] | null;
             /** @description One plain sentence, with since when. */
             sentence: string;
             /**
@@ -581,9 +604,12 @@ export interface components {
         };
         /** @description Who the cluster says it is, proven by a token that its own keys verify. */
         ClusterIdentity: {
+            /** @description Digest of all of it with the keys; to accept an identity one names it. */
+            digest: string;
             issuer: string;
             key_ids: string[];
             kube_system_uid: string;
+            service_account_uid: string;
             subject: string;
         };
         /** @description One fact behind the verdict. */
@@ -737,6 +763,7 @@ export interface components {
                 name: string;
                 /** Format: int32 */
                 nodes: number;
+                reoffer?: components["schemas"]["ClusterIdentity"] | null;
                 /** @description One plain sentence, with since when. */
                 sentence: string;
                 /**
@@ -1113,6 +1140,31 @@ export interface operations {
         };
     };
     clusters_accept: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cluster: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AcceptClusterRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cluster"];
+                };
+            };
+        };
+    };
+    clusters_clear_alarm: {
         parameters: {
             query?: never;
             header?: never;

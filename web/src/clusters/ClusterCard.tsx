@@ -7,6 +7,7 @@ import { State } from "../ui/State";
 import { Ago, Clock } from "../ui/Time";
 import { AcceptPanel } from "./AcceptPanel";
 import { CapacityBar } from "./CapacityBar";
+import { ClearAlarmButton } from "./ClearAlarmButton";
 import { RevokeButton } from "./RevokeButton";
 
 /** Skew beyond this many milliseconds is shown as a warning: times of facts become hard to compare. */
@@ -22,14 +23,14 @@ export function ClusterCard({ cluster }: { cluster: Cluster }) {
         <State word={cluster.state} />
         {heard && <span className="last-word"><span className="muted">last word</span> <Ago at={cluster.last_heard_at} /></span>}
       </header>
-      {cluster.alarm && <Banner tone="red" icon="bolt"><strong>Alarm.</strong> {cluster.alarm}</Banner>}
+      {cluster.alarm && <Banner tone="red" icon="bolt"><strong>Alarm.</strong> {cluster.alarm} <ClearAlarmButton cluster={cluster} /></Banner>}
       {cluster.silent_since && (
         <Banner tone="amber" icon="mute">
           <strong>Silent since <Clock at={cluster.silent_since} /></strong> (<Ago at={cluster.silent_since} />). Jobs there go on; their facts arrive when it is heard again. Figures below are its last word.
         </Banner>
       )}
       {!cluster.silent_since && <p className="cluster-sentence">{cluster.sentence}</p>}
-      {cluster.state === "pending" && <AcceptPanel cluster={cluster} />}
+      {(cluster.state === "pending" || cluster.reoffer) && <AcceptPanel cluster={cluster} />}
       {heard && (
         <div className={cluster.silent_since ? "capacity capacity-stale" : "capacity"}>
           <CapacityBar label="CPU" total={cluster.allocatable.cpu_milli} free={cluster.free.cpu_milli} show={cpu} />

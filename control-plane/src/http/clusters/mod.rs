@@ -10,13 +10,13 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use rand::RngCore as _;
 use squadron_api::{
     Page,
-    cluster::{AddClusterReply, AddClusterRequest, Cluster as Shown},
+    cluster::{AcceptClusterRequest, AddClusterReply, AddClusterRequest, Cluster as Shown},
     error::Code,
     route,
 };
 use squadron_core::{authz::Action, id::ClusterId, identity::claims::audience, name::ClusterName};
 use squadron_store::cluster::{
-    Cluster, State as ClusterState,
+    Cluster, Identity, State as ClusterState,
     invite::{Decided, Invitation},
 };
 use utoipa::OpenApi;
@@ -35,7 +35,7 @@ const CODE_MS: i64 = 3_600_000;
 
 /// These routes' part of the OpenAPI document.
 #[derive(OpenApi)]
-#[openapi(paths(add, list, describe, accept, revoke))]
+#[openapi(paths(add, list, describe, accept, clear_alarm, revoke))]
 pub struct Doc;
 
 pub fn mount(routes: Routes) -> Routes {
@@ -44,6 +44,7 @@ pub fn mount(routes: Routes) -> Routes {
         .get(route::CLUSTERS, Access::Needs(Action::ReadClusters), list)
         .get(route::CLUSTER, Access::Needs(Action::ReadClusters), describe)
         .post(route::CLUSTER_ACCEPT, Access::Needs(Action::ManageClusters), accept)
+        .post(route::CLUSTER_CLEAR_ALARM, Access::Needs(Action::ManageClusters), clear_alarm)
         .post(route::CLUSTER_REVOKE, Access::Needs(Action::ManageClusters), revoke)
 }
 
@@ -126,20 +127,39 @@ async fn describe(State(app): State<AppState>, Path(cluster): Path<String>) -> R
     shown(&app, row).await
 }
 
-/// Accepts what the cluster offered; on an active cluster clears its alarm, and accepts the identity that it offered anew.
+/// Accepts the identity that the caller looked at: the first that a cluster offered, or the one that was offered anew.
 #[utoipa::path(post, path = route::CLUSTER_ACCEPT, tag = "clusters", params(("cluster" = String, Path)),
-    responses((status = 200, body = Shown)))]
+    request_body = AcceptClusterRequest, responses((status = 200, body = Shown)))]
 async fn accept(
+    State(app): State<AppState>,
+    caller: Caller,
+    Path(cluster): Path<String>,
+    Json(request): Json<AcceptClusterRequest>,
+) -> Result<Json<Shown>> {
+    let row = find(&app, &cluster).await?;
+    let known = [row.waiting(), row.identity.as_ref()];
+    let seen = known.into_iter().flatten().find(|identity| view::digest(identity) == request.identity);
+    let Some(seen) = seen else {
+        return Err(if row.identity.is_none() { refused(&row) } else { other(&row) });
+    };
+    let Identity { issuer, subject, service_account_uid, kube_system_uid, .. } = seen;
+    let detail = format!("{subject} ({service_account_uid}) in {issuer}, kube-system {kube_system_uid}");
+    let entry = caller.entry("cluster.accept", &row.name, detail);
+    let decided = app.store.accept_cluster(row.id, seen, clock::now(), &entry).await?;
+    told(&app, &cluster, decided).await
+}
+
+/// Clears the cluster's alarm and accepts nothing: an identity that was offered anew is turned away.
+#[utoipa::path(post, path = route::CLUSTER_CLEAR_ALARM, tag = "clusters", params(("cluster" = String, Path)),
+    responses((status = 200, body = Shown)))]
+async fn clear_alarm(
     State(app): State<AppState>,
     caller: Caller,
     Path(cluster): Path<String>,
 ) -> Result<Json<Shown>> {
     let row = find(&app, &cluster).await?;
-    let detail = row.reoffer.as_ref().or(row.identity.as_ref()).map(|identity| {
-        format!("{} in {}, kube-system {}", identity.subject, identity.issuer, identity.kube_system_uid)
-    });
-    let entry = caller.entry("cluster.accept", &row.name, detail.unwrap_or_default());
-    let decided = app.store.accept_cluster(row.id, clock::now(), &entry).await?;
+    let entry = caller.entry("cluster.clear_alarm", &row.name, row.alarm.clone());
+    let decided = app.store.clear_alarm(row.id, &entry).await?;
     told(&app, &cluster, decided).await
 }
 
@@ -166,8 +186,17 @@ async fn told(app: &AppState, name: &str, decided: Decided) -> Result<Json<Shown
             shown(app, *row).await
         }
         Decided::Refused(row) => Err(refused(&row)),
+        Decided::OtherIdentity(row) => Err(other(&row)),
         Decided::Missing => Err(missing(name)),
     }
+}
+
+fn other(row: &Cluster) -> Api {
+    Api::new(
+        Code::Conflict,
+        format!("the identity that waits for {} is not the one that you looked at", row.name),
+        format!("look again with `squadron cluster accept {}`; nothing was accepted", row.name),
+    )
 }
 
 fn refused(row: &Cluster) -> Api {

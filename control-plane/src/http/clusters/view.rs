@@ -11,7 +11,7 @@ use squadron_store::{
     node::Capacity,
 };
 
-use crate::state::Settings;
+use crate::{http::auth, state::Settings};
 
 /// The row with what its nodes offer, as of `now`.
 pub fn show(row: Cluster, capacity: Option<Capacity>, now: Timestamp, settings: &Settings) -> Shown {
@@ -24,7 +24,8 @@ pub fn show(row: Cluster, capacity: Option<Capacity>, now: Timestamp, settings: 
         name: row.name,
         last_heard_at: row.last_heard_at,
         silent_since,
-        identity: row.reoffer.or(row.identity).map(identity),
+        identity: row.identity.map(identity),
+        reoffer: row.reoffer.map(identity),
         agent_version: row.agent_version,
         kubernetes_version: row.kubernetes_version,
         clock_skew_ms: row.clock_skew_ms,
@@ -38,8 +39,7 @@ pub fn show(row: Cluster, capacity: Option<Capacity>, now: Timestamp, settings: 
 }
 
 fn silent_since(row: &Cluster, now: Timestamp, settings: &Settings) -> Option<Timestamp> {
-    let limit = i64::try_from(settings.silent_after().as_millis()).unwrap_or(i64::MAX);
-    row.last_heard_at.filter(|heard| row.state == State::Active && now.millis_since(*heard) > limit)
+    settings.silence(now).silent_since(row.last_heard_at).filter(|_| row.state == State::Active)
 }
 
 fn sentence(row: &Cluster, silent_since: Option<Timestamp>, now: Timestamp) -> String {
@@ -62,11 +62,21 @@ fn sentence(row: &Cluster, silent_since: Option<Timestamp>, now: Timestamp) -> S
     }
 }
 
+/// Names an identity: whoever accepts it says what they saw.
+pub fn digest(identity: &Identity) -> String {
+    let Identity { issuer, subject, service_account_uid, kube_system_uid, jwks } = identity;
+    let all = serde_json::json!([issuer, subject, service_account_uid, kube_system_uid, jwks]);
+    let digest = auth::digest(&all.to_string());
+    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn identity(identity: Identity) -> ClusterIdentity {
     ClusterIdentity {
+        digest: digest(&identity),
         key_ids: KeySet::read(&identity.jwks).map(|set| set.ids()).unwrap_or_default(),
         issuer: identity.issuer,
         subject: identity.subject,
+        service_account_uid: identity.service_account_uid,
         kube_system_uid: identity.kube_system_uid,
     }
 }

@@ -15,7 +15,7 @@ use squadron_core::{
 };
 use squadron_store::{PgConnection, audit, job::advance};
 
-use super::{find, view};
+use super::{find, find_for, view};
 use crate::{
     clock,
     http::{
@@ -36,7 +36,7 @@ pub async fn cancel(
     Path(job): Path<String>,
     Json(request): Json<CancelRequest>,
 ) -> Result<Json<Job>> {
-    let row = find(&app, &job).await?;
+    let row = find_for(&app, &caller, &job).await?;
     caller.may(&app, Action::CancelJob, Object::OwnedBy(&row.owner), &row.id.to_string()).await?;
     let entry = caller.entry("job.cancel", row.id, &request.reason);
     let event = Event::CancelRequested { by: &caller.actor.subject, why: &request.reason };
@@ -59,7 +59,7 @@ pub async fn cancel(
         None => return Err(Api::not_found("job", row.id, "squadron list")),
     }
     let row = find(&app, &row.id.to_string()).await?;
-    Ok(Json(view::job(&row, page::silent_before(&app))))
+    Ok(Json(view::job(&row, page::silence(&app))))
 }
 
 async fn step(

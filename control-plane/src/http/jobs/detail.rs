@@ -18,9 +18,9 @@ use squadron_core::{
 };
 use squadron_store::{attempt::AttemptRow, incident::IncidentRow, job::JobRow};
 
-use super::{find, view};
+use super::{find_for, view};
 use crate::{
-    http::{error::Result, page, usage},
+    http::{auth::Caller, error::Result, page, usage},
     state::AppState,
 };
 
@@ -32,8 +32,12 @@ const STEPS: usize = 500;
 /// Everything about a job.
 #[utoipa::path(get, path = route::JOB, tag = "jobs", params(("job" = String, Path)),
     responses((status = 200, body = JobDetail)))]
-pub async fn describe(State(app): State<AppState>, Path(job): Path<String>) -> Result<Json<JobDetail>> {
-    let row = find(&app, &job).await?;
+pub async fn describe(
+    State(app): State<AppState>,
+    caller: Caller,
+    Path(job): Path<String>,
+) -> Result<Json<JobDetail>> {
+    let row = find_for(&app, &caller, &job).await?;
     let attempts = app.store.attempts(row.id).await?;
     let incidents = app.store.incidents_of_job(row.id).await?;
     let pods = app.store.pods_of_job(row.id).await?;
@@ -42,10 +46,10 @@ pub async fn describe(State(app): State<AppState>, Path(job): Path<String>) -> R
         facts.into_iter().filter_map(|row| Some((row.at, row.fact?))).collect();
     let cost = match pods.is_empty() {
         true => None,
-        false => usage::cost_of_job(&app, row.id, row.submitted_at).await?,
+        false => usage::cost_of_job(&app, row.id, row.submitted_at, held_until(&pods)).await?,
     };
     Ok(Json(JobDetail {
-        job: view::job(&row, page::silent_before(&app)),
+        job: view::job(&row, page::silence(&app)),
         manifest: app.store.manifest(row.id).await?.unwrap_or_default(),
         timeline: timeline(&row, &attempts, &incidents, &facts),
         why: (row.state == JobState::Queued).then(|| view::why(&row)),
@@ -59,8 +63,13 @@ pub async fn describe(State(app): State<AppState>, Path(job): Path<String>) -> R
 /// Why a job waits, as the dispatcher wrote it.
 #[utoipa::path(get, path = route::JOB_WHY, tag = "jobs", params(("job" = String, Path)),
     responses((status = 200, body = Why)))]
-pub async fn why(State(app): State<AppState>, Path(job): Path<String>) -> Result<Json<Why>> {
-    Ok(Json(view::why(&find(&app, &job).await?)))
+pub async fn why(State(app): State<AppState>, caller: Caller, Path(job): Path<String>) -> Result<Json<Why>> {
+    Ok(Json(view::why(&find_for(&app, &caller, &job).await?)))
+}
+
+/// When the last pod let go of what it held; `None` while one holds something.
+fn held_until(pods: &[PodFact]) -> Option<Timestamp> {
+    pods.iter().map(|pod| pod.finished_at).collect::<Option<Vec<_>>>()?.into_iter().max()
 }
 
 fn timeline(
@@ -95,7 +104,7 @@ fn timeline(
             .flatten()
             .collect(),
         kernel: lines
-            .filter(|evidence| evidence.sentence.starts_with("the kernel"))
+            .filter(|evidence| evidence.is_kernel_line)
             .map(|evidence| (evidence.at, evidence.raw.clone()))
             .collect(),
     };

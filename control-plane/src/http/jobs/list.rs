@@ -35,14 +35,9 @@ pub async fn list(State(app): State<AppState>, Query(filter): Query<JobFilter>) 
         limit: i64::from(limit) + 1,
     };
     let rows = app.store.jobs(&filter).await?;
-    let silent_before = page::silent_before(&app);
-    let shown = page::page(
-        &app,
-        rows,
-        limit,
-        |row| (row.submitted_at, row.id.0),
-        |row| view::job(&row, silent_before),
-    );
+    let silence = page::silence(&app);
+    let shown =
+        page::page(&app, rows, limit, |row| (row.submitted_at, row.id.0), |row| view::job(&row, silence));
     Ok(Json(shown.await?))
 }
 

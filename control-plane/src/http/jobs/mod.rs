@@ -10,16 +10,20 @@ mod submit;
 mod tests;
 mod view;
 
-use squadron_api::route;
-use squadron_core::authz::Action;
+use squadron_api::{error::Code, route};
+use squadron_core::{authz::Action, id::JobId, sentence::clip};
 use squadron_store::job::JobRow;
 use utoipa::OpenApi;
 
 use super::{
+    auth::Caller,
     error::{Api, Result},
     routes::{Access, Routes},
 };
 use crate::state::AppState;
+
+/// Owners of jobs with one name that are looked at; a refusal lists one fewer.
+const MOST_OWNERS: i64 = 6;
 
 /// These routes' part of the OpenAPI document.
 #[derive(OpenApi)]
@@ -35,10 +39,36 @@ pub fn mount(routes: Routes) -> Routes {
         .post(route::JOB_CANCEL, Access::Owner(Action::CancelJob), cancel::cancel)
 }
 
+/// The job that the caller means: by id, or by name the newest of their own, or of the one owner that has jobs of this
+/// name. Names of several others' jobs are refused, and their ids listed.
+pub async fn find_for(app: &AppState, caller: &Caller, id_or_name: &str) -> Result<JobRow> {
+    if id_or_name.parse::<JobId>().is_ok() {
+        return find(app, id_or_name).await;
+    }
+    let subject = &caller.actor.subject;
+    let newest = app.store.newest_by_owner(id_or_name, subject, MOST_OWNERS).await?;
+    match newest.as_slice() {
+        [] => Err(missing(id_or_name)),
+        [first, rest @ ..] if first.owner == *subject || rest.is_empty() => Ok(first.clone()),
+        several => Err(ambiguous(id_or_name, several)),
+    }
+}
+
+fn ambiguous(name: &str, jobs: &[JobRow]) -> Api {
+    let shown: Vec<String> = jobs.iter().take(5).map(|job| format!("{} of {}", job.id, job.owner)).collect();
+    let more = if jobs.len() > shown.len() { ", and more" } else { "" };
+    Api::new(
+        Code::Conflict,
+        format!("several people have jobs named {}: {}{more}", clip(name, 80), shown.join(", ")),
+        "say which by its id",
+    )
+}
+
+fn missing(id_or_name: &str) -> Api {
+    Api::not_found("job", clip(id_or_name, 80), "squadron list")
+}
+
 /// The job with this id, or the newest with this name.
 pub async fn find(app: &AppState, id_or_name: &str) -> Result<JobRow> {
-    app.store.job(id_or_name).await?.ok_or_else(|| {
-        let shown = squadron_core::sentence::clip(id_or_name, 80);
-        Api::not_found("job", shown, "squadron list")
-    })
+    app.store.job(id_or_name).await?.ok_or_else(|| missing(id_or_name))
 }

@@ -18,7 +18,7 @@ use squadron_core::{
     nearest::nearest,
     sentence::{clip, list},
 };
-use squadron_ray::manifest::{self, ParsedRayJob};
+use squadron_ray::manifest::{self, LONGEST_MANIFEST, ParsedRayJob};
 use squadron_store::{
     PgConnection, audit,
     idempotency::{self, Found, Key},
@@ -69,10 +69,8 @@ pub async fn submit(
 
 /// What the dispatcher would look at now.
 async fn fleet(app: &AppState) -> Result<Input> {
-    let silent_before = page::silent_before(app);
-    let look = app
-        .store
-        .txn("job.look", &silent_before, |db, silent_before| Box::pin(waiting::snapshot(db, *silent_before)));
+    let silence = page::silence(app);
+    let look = app.store.txn("job.look", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence)));
     Ok(look.await?)
 }
 
@@ -85,7 +83,7 @@ async fn reply(app: &AppState, new: &NewJob, id: JobId, warnings: Vec<String>) -
         None => None,
     };
     Ok(Json(SubmitReply {
-        job: Some(view::job(&row, page::silent_before(app))),
+        job: Some(view::job(&row, page::silence(app))),
         position: position.filter(|_| waits),
         link: app.settings.job_link(id),
         warnings,
@@ -118,6 +116,13 @@ fn parse(text: &str) -> Result<ParsedRayJob> {
                 .collect(),
         )
     })?;
+    let size = parsed.manifest.to_string().len();
+    if size > LONGEST_MANIFEST {
+        let problem = format!(
+            "is {size} bytes long as JSON, with its anchors written out; the most is {LONGEST_MANIFEST}"
+        );
+        return Err(invalid(vec![FieldProblem { path: "manifest".to_owned(), problem }]));
+    }
     let pods = parsed.gang.iter().fold(0_u32, |sum, member| sum.saturating_add(member.count));
     if pods > MOST_PODS {
         let problem = format!("ask for {pods} pods together; a job may ask for at most {MOST_PODS}");

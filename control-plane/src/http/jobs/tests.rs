@@ -30,6 +30,8 @@ use crate::{
     wake::Wake,
 };
 
+mod callers;
+
 const MANIFEST: &str = "
 apiVersion: ray.io/v1
 kind: RayJob

@@ -1,11 +1,11 @@
 //! A job's row as the API shows it.
 
 use squadron_api::job::{Blocker, Job, Why};
-use squadron_core::{dispatch::gang_total, job::JobState, time::Timestamp};
+use squadron_core::{dispatch::gang_total, job::JobState, silence::Judge};
 use squadron_store::job::JobRow;
 
-/// `silent_before`: clusters heard last before this are silent.
-pub fn job(row: &JobRow, silent_before: Timestamp) -> Job {
+/// The row as of the moment of `silence`.
+pub fn job(row: &JobRow, silence: Judge) -> Job {
     let on_cluster = !row.state.is_terminal() && row.state != JobState::Queued;
     Job {
         id: row.id,
@@ -23,7 +23,7 @@ pub fn job(row: &JobRow, silent_before: Timestamp) -> Job {
         started_at: row.started_at,
         ended_at: row.ended_at,
         version: row.version,
-        stale_since: row.cluster_heard_at.filter(|heard| on_cluster && *heard < silent_before),
+        stale_since: silence.silent_since(row.cluster_heard_at).filter(|_| on_cluster),
     }
 }
 

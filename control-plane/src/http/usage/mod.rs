@@ -31,6 +31,9 @@ use super::{
 };
 use crate::{clock, state::AppState};
 
+/// Longest time of one report.
+const LONGEST_DAYS: i64 = 400;
+
 /// These routes' part of the OpenAPI document.
 #[derive(OpenApi)]
 #[openapi(paths(usage))]
@@ -47,7 +50,7 @@ async fn usage(State(app): State<AppState>, Query(query): Query<UsageQuery>) -> 
     let (from, to) = span(&query, clock::now())?;
     let sheet = sheet_in_force(&app).await?;
     let spans = app.store.spans(from, to, None).await?;
-    let report = meter::usage(&spans.nodes, &spans.pods, sheet.as_ref(), from, to).map_err(too_large)?;
+    let (report, spans, sheet) = metered(spans, sheet, (from, to)).await?;
     let names = names(&app, &report, groups).await?;
     let currency = sheet.as_ref().map(|sheet| sheet.currency.clone()).unwrap_or_default();
     let mut usage = report::show(&report, groups, &names, &currency).map_err(too_large)?;
@@ -56,12 +59,19 @@ async fn usage(State(app): State<AppState>, Query(query): Query<UsageQuery>) -> 
     Ok(Json(usage))
 }
 
-/// What a job's pods cost until now, as text with the currency; None without a price sheet or anything held.
-pub async fn cost_of_job(app: &AppState, job: JobId, since: Timestamp) -> Result<Option<String>> {
+/// What a job's pods cost until `until`, or until now, as text with the currency; None without a price sheet or anything held.
+pub async fn cost_of_job(
+    app: &AppState,
+    job: JobId,
+    since: Timestamp,
+    until: Option<Timestamp>,
+) -> Result<Option<String>> {
     let Some(sheet) = sheet_in_force(app).await? else { return Ok(None) };
-    let now = clock::now();
-    let spans = app.store.spans(since, now, Some(job)).await?;
-    let report = meter::usage(&spans.nodes, &spans.pods, Some(&sheet), since, now).map_err(too_large)?;
+    let until = until.unwrap_or_else(clock::now);
+    let spans = app.store.spans(since, until, Some(job)).await?;
+    let (report, _, Some(sheet)) = metered(spans, Some(sheet), (since, until)).await? else {
+        return Ok(None);
+    };
     let id = job.to_string();
     let mut sum = Priced::default();
     for (_, row) in report.rows.iter().filter(|(key, _)| key.job == id) {
@@ -72,6 +82,19 @@ pub async fn cost_of_job(app: &AppState, job: JobId, since: Timestamp) -> Result
     }
     let (_, text) = report::money(&sheet.currency).apportion(&[sum.amount.0]).map_err(too_large)?;
     Ok(Some(format!("{text} {}", sheet.currency)))
+}
+
+/// Meters on a thread of its own: a month of a large fleet takes a while, and others are served meanwhile.
+async fn metered(
+    spans: Spans,
+    sheet: Option<Sheet>,
+    (from, to): (Timestamp, Timestamp),
+) -> Result<(Report, Spans, Option<Sheet>)> {
+    let work = tokio::task::spawn_blocking(move || {
+        let report = meter::usage(&spans.nodes, &spans.pods, sheet.as_ref(), from, to);
+        report.map(|report| (report, spans, sheet))
+    });
+    work.await.map_err(|panicked| Api::internal(&panicked))?.map_err(too_large)
 }
 
 async fn sheet_in_force(app: &AppState) -> Result<Option<Sheet>> {
@@ -101,6 +124,13 @@ fn span(query: &UsageQuery, now: Timestamp) -> Result<(Timestamp, Timestamp)> {
             Code::BadRequest,
             format!("from ({}) is later than to ({}), or in the future", when(from), when(to)),
             "choose a time that begins before it ends and before now",
+        ));
+    }
+    if to.millis_since(from) > LONGEST_DAYS * 86_400_000 {
+        return Err(Api::new(
+            Code::BadRequest,
+            format!("the time from {} to {} is longer than {LONGEST_DAYS} days", when(from), when(to)),
+            "ask for a shorter time with from and to, for example month by month",
         ));
     }
     Ok((from, to))

@@ -8,6 +8,7 @@ use sqlx::{PgConnection, Row};
 use squadron_core::{
     fencing::{self, Claim, InCharge, Verdict},
     id::{ClusterId, Epoch},
+    silence::{AHEAD_MS, Judge},
     time::Timestamp,
 };
 
@@ -26,9 +27,8 @@ pub struct Hello {
     pub public_key: [u8; 32],
     pub agent_version: String,
     pub kubernetes_version: String,
-    pub now: Timestamp,
-    /// Silence after which an agent counts as gone, in milliseconds.
-    pub silent_after_ms: i64,
+    /// When it came, and when an agent counts as gone.
+    pub silence: Judge,
     pub audit: audit::Entry,
 }
 
@@ -90,8 +90,9 @@ impl Store {
         .await
     }
 
-    /// Notes heartbeats in one statement. Only the newest of a cluster counts.
-    pub async fn note_beats(&self, beats: &[Beat]) -> Result<()> {
+    /// Notes heartbeats in one statement. Only the newest of a cluster counts; a word from after `now` was written by a
+    /// clock that ran ahead and counts no more.
+    pub async fn note_beats(&self, beats: &[Beat], now: Timestamp) -> Result<()> {
         let ids: Vec<_> = beats.iter().map(|beat| beat.cluster.0).collect();
         let heard: Vec<_> = beats.iter().map(|beat| at(beat.heard_at)).collect();
         let skews: Vec<_> = beats.iter().map(|beat| beat.skew_ms).collect();
@@ -102,13 +103,14 @@ impl Store {
                 applied_generation = greatest(c.applied_generation, b.applied)
              from unnest($1::uuid[], $2::timestamptz[], $3::bigint[], $4::bigint[], $5::bigint[])
                   as b (id, heard, skew, spool, applied)
-             where c.id = b.id and (c.last_heard_at is null or c.last_heard_at < b.heard)",
+             where c.id = b.id and (c.last_heard_at is null or c.last_heard_at < b.heard or c.last_heard_at > $6)",
         )
         .bind(ids)
         .bind(heard)
         .bind(skews)
         .bind(spools)
         .bind(applied)
+        .bind(at(now.plus_millis(AHEAD_MS)))
         .execute(self.pool())
         .await?;
         Ok(())
@@ -194,7 +196,7 @@ async fn holds_key(db: &mut PgConnection, hello: &Hello) -> Result<bool> {
     .bind(hello.cluster.0)
     .bind(&hello.pod_uid)
     .bind(hello.public_key.as_slice())
-    .bind(at(hello.now))
+    .bind(at(hello.silence.now))
     .execute(&mut *db)
     .await?;
     let first: Vec<u8> =
@@ -209,7 +211,7 @@ async fn holds_key(db: &mut PgConnection, hello: &Hello) -> Result<bool> {
 async fn refuse_key(db: &mut PgConnection, cluster: &Cluster, hello: &Hello) -> Result<Admitted> {
     let alarm = format!(
         "somebody showed a token of the agent's pod {} with another key than the pod holds; it was refused; if the pod \
-         was not tampered with, delete it so that a new one starts, then run `squadron cluster accept {}` to clear this",
+         was not tampered with, delete it so that a new one starts, then run `squadron cluster clear-alarm {}`",
         hello.pod_uid, cluster.name
     );
     set_alarm(db, cluster.id, &alarm).await?;
@@ -224,8 +226,8 @@ async fn fence(db: &mut PgConnection, cluster: &Cluster, hello: &Hello) -> Resul
         pod_uid: cluster.agent_pod_uid.clone(),
         last_heard_at: cluster.last_heard_at,
     };
-    let (epoch, pod_uid, silent_after_ms) = (hello.epoch, hello.pod_uid.as_str(), hello.silent_after_ms);
-    match fencing::judge(&in_charge, Claim { epoch, pod_uid, now: hello.now, silent_after_ms }) {
+    let (epoch, pod_uid, silence) = (hello.epoch, hello.pod_uid.as_str(), hello.silence);
+    match fencing::judge(&in_charge, Claim { epoch, pod_uid, silence }) {
         Verdict::TakesOver => take_over(db, hello).await,
         Verdict::Same => Ok(Admitted::Welcome),
         Verdict::Superseded => Ok(Admitted::Superseded { in_charge: in_charge.epoch }),
@@ -241,14 +243,14 @@ async fn fence(db: &mut PgConnection, cluster: &Cluster, hello: &Hello) -> Resul
 async fn take_over(db: &mut PgConnection, hello: &Hello) -> Result<Admitted> {
     sqlx::query(
         "update cluster set agent_epoch = $2, agent_pod_uid = $3, agent_version = $4, kubernetes_version = $5,
-            last_heard_at = greatest(last_heard_at, $6), version = version + 1 where id = $1",
+            last_heard_at = $6, version = version + 1 where id = $1",
     )
     .bind(hello.cluster.0)
     .bind(signed(hello.epoch.0))
     .bind(&hello.pod_uid)
     .bind(&hello.agent_version)
     .bind(&hello.kubernetes_version)
-    .bind(at(hello.now))
+    .bind(at(hello.silence.now))
     .execute(&mut *db)
     .await?;
     audit::insert(db, &hello.audit).await?;

@@ -115,17 +115,25 @@ async fn make_pending(db: &mut PgConnection, offer: &Offer) -> Result<()> {
 
 async fn reoffer(db: &mut PgConnection, cluster: &Cluster, offer: &Offer) -> Result<()> {
     let jwks = cluster.identity.as_ref().map(|known| known.jwks.clone()).unwrap_or_default();
-    sqlx::query("update cluster set reoffer = $2 where id = $1")
+    let offered = Identity { jwks, ..offer.identity.clone() };
+    if cluster.reoffer.as_ref() == Some(&offered) {
+        return Ok(());
+    }
+    sqlx::query("update cluster set reoffer = $2, alarm = $3, version = version + 1 where id = $1")
         .bind(cluster.id.0)
-        .bind(Json(Identity { jwks, ..offer.identity.clone() }))
+        .bind(Json(&offered))
+        .bind(reoffered(cluster, &offered))
         .execute(&mut *db)
         .await?;
-    let alarm = format!(
-        "the agent was installed again, as {} with another service account; run `squadron cluster accept {}` if that \
-         was you",
-        offer.identity.subject, cluster.name
-    );
-    set_alarm(db, cluster.id, &alarm).await
+    Ok(())
+}
+
+fn reoffered(cluster: &Cluster, offered: &Identity) -> String {
+    format!(
+        "somebody in the cluster asks to be its agent from now on, as {} (uid {}); if you installed the agent again, run \
+         `squadron cluster accept {}`, which shows the identity, otherwise `squadron cluster clear-alarm {}` turns it away",
+        offered.subject, offered.service_account_uid, cluster.name, cluster.name
+    )
 }
 
 fn contradiction(cluster: &Cluster, offer: &Offer) -> String {
@@ -137,14 +145,15 @@ fn contradiction(cluster: &Cluster, offer: &Offer) -> String {
     };
     format!(
         "{what} tried to enrol as {}; it was refused and nothing changed; install the agent there with values of its \
-         own from `squadron cluster add`, then run `squadron cluster accept {}` to clear this",
+         own from `squadron cluster add`, then run `squadron cluster clear-alarm {}`",
         cluster.name, cluster.name
     )
 }
 
-/// Sets the alarm; the same sentence again changes nothing.
+/// Sets the alarm; the same sentence again changes nothing, and neither does any while an offer waits: its own alarm says
+/// what a word would accept, and must not be hidden by another.
 pub(super) async fn set_alarm(db: &mut PgConnection, id: ClusterId, alarm: &str) -> Result<()> {
-    sqlx::query("update cluster set alarm = $2, version = version + 1 where id = $1 and alarm <> $2")
+    sqlx::query("update cluster set alarm = $2, version = version + 1 where id = $1 and alarm <> $2 and reoffer is null")
         .bind(id.0)
         .bind(alarm)
         .execute(db)

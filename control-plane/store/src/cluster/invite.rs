@@ -1,4 +1,7 @@
-//! What administrators do to clusters: invite, accept, revoke.
+//! What administrators do to clusters: invite, accept, clear an alarm, revoke.
+//!
+//! Invariant: an identity comes into force only by the word of somebody who saw that very identity; clearing an alarm never
+//! accepts anything.
 
 use sqlx::PgConnection;
 use squadron_core::{id::ClusterId, time::Timestamp};
@@ -23,6 +26,8 @@ pub enum Decided {
     Done(Box<Cluster>),
     /// Its state forbids it.
     Refused(Box<Cluster>),
+    /// Another identity waits than the one that was looked at, or none.
+    OtherIdentity(Box<Cluster>),
     Missing,
 }
 
@@ -40,24 +45,54 @@ impl Store {
         .await
     }
 
-    /// Accepts what the cluster offered: the first identity, or the one that an active cluster offered anew. Clears
-    /// the alarm and burns the code.
+    /// Accepts the identity `seen`: the first that the cluster offered, or the one that an active cluster offered anew.
+    /// Burns the code; of alarms it clears only that of the offer itself.
     pub async fn accept_cluster(
         &self,
         id: ClusterId,
+        seen: &Identity,
         now: Timestamp,
         entry: &audit::Entry,
     ) -> Result<Decided> {
-        self.txn("cluster.accept", &(id, now, entry), |db, (id, now, entry)| {
+        self.txn("cluster.accept", &(id, seen, now, entry), |db, (id, seen, now, entry)| {
             Box::pin(async move {
                 let Some(cluster) = lock(db, *id).await? else { return Ok(Decided::Missing) };
                 if !matches!(cluster.state, State::Pending | State::Active) {
                     return Ok(Decided::Refused(Box::new(cluster)));
                 }
-                if let Some(identity) = &cluster.reoffer {
-                    write_identity(db, *id, identity).await?;
+                if cluster.waiting() != Some(*seen) {
+                    let is_in_force = cluster.reoffer.is_none() && cluster.identity.as_ref() == Some(*seen);
+                    let cluster = Box::new(cluster);
+                    return Ok(if is_in_force {
+                        Decided::Done(cluster)
+                    } else {
+                        Decided::OtherIdentity(cluster)
+                    });
+                }
+                if let (Some(offered), Some(known)) = (&cluster.reoffer, &cluster.identity) {
+                    // The keys may have been renewed since the offer.
+                    let identity = Identity { jwks: known.jwks.clone(), ..offered.clone() };
+                    write_identity(db, *id, &identity).await?;
                 }
                 activate(db, *id, *now, &entry.actor).await?;
+                audit::insert(db, entry).await?;
+                done(db, *id).await
+            })
+        })
+        .await
+    }
+
+    /// Clears the alarm. An identity that was offered anew and that nobody accepted is turned away with it.
+    pub async fn clear_alarm(&self, id: ClusterId, entry: &audit::Entry) -> Result<Decided> {
+        self.txn("cluster.clear_alarm", &(id, entry), |db, (id, entry)| {
+            Box::pin(async move {
+                sqlx::query(
+                    "update cluster set alarm = '', reoffer = null, version = version + 1
+                     where id = $1 and (alarm <> '' or reoffer is not null)",
+                )
+                .bind(id.0)
+                .execute(&mut *db)
+                .await?;
                 audit::insert(db, entry).await?;
                 done(db, *id).await
             })
@@ -128,7 +163,8 @@ async fn activate(db: &mut PgConnection, id: ClusterId, now: Timestamp, by: &str
     sqlx::query(
         "update cluster set state = 'active', accepted_at = coalesce(accepted_at, $2),
             accepted_by = case when accepted_by = '' then $3 else accepted_by end,
-            code_sha256 = null, code_expires_at = null, reoffer = null, alarm = '', version = version + 1
+            code_sha256 = null, code_expires_at = null, reoffer = null,
+            alarm = case when reoffer is null then alarm else '' end, version = version + 1
          where id = $1",
     )
     .bind(id.0)

@@ -76,6 +76,17 @@ pub struct Cluster {
     pub version: i64,
 }
 
+impl Cluster {
+    /// The identity that waits for an administrator's word.
+    pub fn waiting(&self) -> Option<&Identity> {
+        match self.state {
+            State::Pending => self.identity.as_ref(),
+            State::Active => self.reoffer.as_ref(),
+            State::Invited | State::Revoked => None,
+        }
+    }
+}
+
 const BY_ID: &str = "select * from cluster where id = $1";
 const BY_ID_LOCKED: &str = "select * from cluster where id = $1 for update";
 

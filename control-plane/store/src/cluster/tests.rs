@@ -1,7 +1,7 @@
 //! From invitation to revocation, on a real Postgres.
 #![allow(clippy::unwrap_used)]
 
-use squadron_core::id::Epoch;
+use squadron_core::{id::Epoch, silence::Judge};
 use uuid::Uuid;
 
 use super::{
@@ -66,13 +66,17 @@ fn offer(cluster: ClusterId, identity: Identity) -> Offer {
     }
 }
 
+/// An administrator accepts what waits there, or what is in force.
+async fn accept(store: &Store, id: ClusterId) -> Decided {
+    let cluster = store.cluster(id).await.unwrap().unwrap();
+    let seen = cluster.waiting().or(cluster.identity.as_ref()).cloned().unwrap_or_default();
+    store.accept_cluster(id, &seen, NOW, &entry("cluster.accept")).await.unwrap()
+}
+
 async fn active(store: &Store) -> ClusterId {
     let id = invited(store).await;
     assert_eq!(store.offer(&offer(id, identity())).await.unwrap(), Offered::Pending);
-    assert!(matches!(
-        store.accept_cluster(id, NOW, &entry("cluster.accept")).await.unwrap(),
-        Decided::Done(_)
-    ));
+    assert!(matches!(accept(store, id).await, Decided::Done(_)));
     id
 }
 
@@ -84,8 +88,7 @@ fn hello(cluster: ClusterId, epoch: u64, pod: &str, key: u8) -> Hello {
         public_key: [key; 32],
         agent_version: "0.1.0".into(),
         kubernetes_version: "v1.34.4".into(),
-        now: NOW,
-        silent_after_ms: 25_000,
+        silence: Judge { now: NOW, after_ms: 25_000 },
         audit: entry("link.take_over"),
     }
 }
@@ -94,13 +97,13 @@ fn hello(cluster: ClusterId, epoch: u64, pod: &str, key: u8) -> Hello {
 async fn enrolment_needs_both_sides() {
     let store = testing::store().await;
     let id = invited(&store).await;
-    let refused = store.accept_cluster(id, NOW, &entry("cluster.accept")).await.unwrap();
+    let refused = accept(&store, id).await;
     assert!(matches!(refused, Decided::Refused(_)), "nothing was offered yet");
     assert_eq!(store.offer(&offer(id, identity())).await.unwrap(), Offered::Pending);
     assert_eq!(store.offer(&offer(id, identity())).await.unwrap(), Offered::Pending, "a repeat is harmless");
     assert_eq!(store.cluster(id).await.unwrap().unwrap().state, State::Pending);
     assert_eq!(store.admit(&hello(id, 1, "a", 1)).await.unwrap(), Admitted::NotActive);
-    store.accept_cluster(id, NOW, &entry("cluster.accept")).await.unwrap();
+    accept(&store, id).await;
     let cluster = store.cluster_named("east").await.unwrap().unwrap();
     assert_eq!((cluster.state, cluster.code_sha256), (State::Active, None), "the code is burnt");
     assert_eq!(store.offer(&offer(id, identity())).await.unwrap(), Offered::Accepted);
@@ -118,7 +121,7 @@ async fn a28_a_wrong_expired_or_used_code_changes_nothing() {
     let audit = store.audit_page(None, 10).await.unwrap();
     assert_eq!(audit.iter().filter(|row| !row.allowed).count(), 2, "both refusals are in the audit log");
     store.offer(&offer(id, identity())).await.unwrap();
-    store.accept_cluster(id, NOW, &entry("cluster.accept")).await.unwrap();
+    accept(&store, id).await;
     let other = Identity { kube_system_uid: "ks-2".into(), ..identity() };
     assert_eq!(
         store.offer(&offer(id, other)).await.unwrap(),
@@ -151,9 +154,15 @@ async fn an_agent_that_was_installed_again_waits_for_a_word() {
     let again = Identity { service_account_uid: "sa-2".into(), ..identity() };
     assert_eq!(store.offer(&offer(id, again.clone())).await.unwrap(), Offered::Reoffered);
     let waiting = store.cluster(id).await.unwrap().unwrap();
-    assert_eq!(waiting.identity.unwrap().service_account_uid, "sa-1");
+    assert_eq!(waiting.identity.as_ref().unwrap().service_account_uid, "sa-1");
     assert!(waiting.alarm.contains("squadron cluster accept east"), "{}", waiting.alarm);
-    store.accept_cluster(id, NOW, &entry("cluster.accept")).await.unwrap();
+    let newer = Identity { service_account_uid: "sa-3".into(), ..identity() };
+    store.offer(&offer(id, newer)).await.unwrap();
+    let seen = waiting.reoffer.clone().unwrap();
+    let late = store.accept_cluster(id, &seen, NOW, &entry("cluster.accept")).await.unwrap();
+    assert!(matches!(late, Decided::OtherIdentity(_)), "it is not what was looked at");
+    assert_eq!(store.offer(&offer(id, again.clone())).await.unwrap(), Offered::Reoffered);
+    accept(&store, id).await;
     let accepted = store.cluster(id).await.unwrap().unwrap();
     assert_eq!(accepted.identity.unwrap().service_account_uid, "sa-2");
     assert_eq!(accepted.alarm, "");
@@ -190,7 +199,8 @@ async fn hellos_are_fenced_and_bound_to_the_first_key() {
     };
     let cluster = store.cluster(id).await.unwrap().unwrap();
     assert_eq!((cluster.alarm, cluster.agent_pod_uid.as_str()), (alarm, "a"));
-    let later = Hello { now: NOW.plus_millis(25_001), ..hello(id, 5, "b", 3) };
+    let silence = Judge { now: NOW.plus_millis(25_001), after_ms: 25_000 };
+    let later = Hello { silence, ..hello(id, 5, "b", 3) };
     let Admitted::Duplicate { above, .. } = store.admit(&later).await.unwrap() else { panic!("it passed") };
     assert_eq!(above, Some(Epoch(5)), "the agent in charge is silent, so another may follow");
     assert_eq!(
@@ -225,10 +235,20 @@ async fn the_newest_heartbeat_counts() {
         spool_bytes: 9,
         applied_generation: 2,
     };
-    store.note_beats(&[beat(1_000, 3)]).await.unwrap();
-    store.note_beats(&[beat(500, 4)]).await.unwrap();
+    let note = async |beat| store.note_beats(&[beat], NOW.plus_millis(2_000)).await.unwrap();
+    note(beat(1_000, 3)).await;
+    note(beat(500, 4)).await;
     let cluster = store.cluster(id).await.unwrap().unwrap();
     assert_eq!((cluster.last_heard_at, cluster.clock_skew_ms), (Some(NOW.plus_millis(1_000)), Some(3)));
+    note(beat(3_600_000, 5)).await;
+    note(beat(1_500, 6)).await;
+    let cluster = store.cluster(id).await.unwrap().unwrap();
+    let heard = (cluster.last_heard_at, cluster.clock_skew_ms);
+    assert_eq!(
+        heard,
+        (Some(NOW.plus_millis(1_500)), Some(6)),
+        "a clock that was ahead once hides no later word"
+    );
 }
 
 #[tokio::test]

@@ -47,7 +47,12 @@ pub struct EvidenceRow {
     pub seq: i64,
     pub sentence: String,
     pub raw: String,
+    /// It is a line of a node's kernel.
+    pub is_kernel_line: bool,
 }
+
+/// Kind of facts that are lines of a kernel.
+const KERNEL: &str = "kernel";
 
 macro_rules! select {
     ($rest:literal) => {
@@ -113,10 +118,14 @@ impl Store {
 
     async fn evidence_of(&self, ids: &[Uuid]) -> Result<BTreeMap<Uuid, Vec<EvidenceRow>>> {
         let rows = sqlx::query(
-            "select incident_id, at, epoch, seq, sentence, raw from incident_evidence
-             where incident_id = any ($1) order by at, epoch, seq",
+            "select e.incident_id, e.at, e.epoch, e.seq, e.sentence, e.raw,
+                    exists (select 1 from fact f where f.cluster_id = i.cluster_id and f.epoch = e.epoch
+                                                       and f.seq = e.seq and f.kind = $2) as is_kernel_line
+             from incident_evidence e join incident i on i.id = e.incident_id
+             where e.incident_id = any ($1) order by e.at, e.epoch, e.seq",
         )
         .bind(ids)
+        .bind(KERNEL)
         .fetch_all(self.pool())
         .await?;
         let mut all = BTreeMap::<Uuid, Vec<EvidenceRow>>::new();
@@ -127,6 +136,7 @@ impl Store {
                 seq: row.try_get("seq")?,
                 sentence: row.try_get("sentence")?,
                 raw: row.try_get("raw")?,
+                is_kernel_line: row.try_get("is_kernel_line")?,
             };
             all.entry(row.try_get("incident_id")?).or_default().push(evidence);
         }

@@ -197,3 +197,38 @@ async fn a30_logs_of_another_clusters_attempt_are_refused() {
     assert_eq!(refused, [(1, "the attempt does not run on this cluster".to_owned())]);
     assert_eq!(store.log_piece(attempt, "driver", 0).await.unwrap().data, b"");
 }
+
+#[tokio::test]
+async fn a_log_without_end_is_cut_with_a_mark() {
+    let store = testing::store().await;
+    let id = cluster(&store, "east", 3).await;
+    let job = crate::testing::fixture::queued(&store, "train").await.id;
+    sqlx::query(
+        "insert into attempt (job_id, number, cluster_id, state, object_name, chosen_because, assigned_at)
+         values ($1, 1, $2, 'running', 'train', '', now())",
+    )
+    .bind(job.0)
+    .bind(id.0)
+    .execute(store.pool())
+    .await
+    .unwrap();
+    let logs = |seq: u64, offset: u64, text: &str| {
+        let chunk =
+            Chunk { job, attempt: 1, stream: "driver".into(), offset, data: text.as_bytes().to_vec() };
+        let records = vec![Record { observed_at: NOW, payload: Payload::Log(chunk) }];
+        Batch { class: Class::Log, records, ..facts(id, 3, seq, seq) }
+    };
+    assert_eq!(store.ingest(&logs(1, 0, "one\n")).await.unwrap(), committed(1));
+    let near = i64::try_from(super::rows::LOG_LIMIT).unwrap() - 5;
+    crate::testing::fixture::execute(&store, "update log_size set bytes = $1", near).await;
+    assert_eq!(store.ingest(&logs(2, 4, "two\n")).await.unwrap(), committed(2));
+    let Taken::Committed { refused, .. } = store.ingest(&logs(3, 8, "three\n")).await.unwrap() else {
+        panic!()
+    };
+    assert!(refused[0].1.contains("256 MiB"), "{refused:?}");
+    assert_eq!(store.ingest(&logs(4, 14, "four\n")).await.unwrap(), committed(4), "told once");
+    let attempt = squadron_core::id::AttemptId { job, number: 1 };
+    let text = store.log_piece(attempt, "driver", 0).await.unwrap().data;
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.starts_with("one\ntwo\n\n[cut: ") && !text.contains("four"), "{text}");
+}

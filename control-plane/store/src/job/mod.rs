@@ -136,6 +136,22 @@ impl Store {
         row.as_ref().map(read).transpose()
     }
 
+    /// The newest job with this name of each owner, that of `owner` first if they have one, then the newest first;
+    /// of at most `limit` owners.
+    pub async fn newest_by_owner(&self, name: &str, owner: &str, limit: i64) -> Result<Vec<JobRow>> {
+        let rows = sqlx::query(select!(
+            "where j.id in (select distinct on (owner) id from job where name = $1
+                            order by owner, submitted_at desc, id desc)
+             order by j.owner = $2 desc, j.submitted_at desc, j.id desc limit $3"
+        ))
+        .bind(name)
+        .bind(owner)
+        .bind(limit)
+        .fetch_all(self.pool())
+        .await?;
+        rows.iter().map(read).collect()
+    }
+
     /// Jobs that the filter lets through, newest first.
     pub async fn jobs(&self, filter: &Filter) -> Result<Vec<JobRow>> {
         let rows = sqlx::query(select!(

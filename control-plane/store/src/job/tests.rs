@@ -8,6 +8,7 @@ use squadron_core::{
     fact::NodeFact,
     id::AttemptId,
     placement::{Face, Taint},
+    silence::Judge,
 };
 
 use super::{advance, waiting, *};
@@ -160,7 +161,7 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
     assert!(attempt::is_held_by(&mut db, id, east).await.unwrap());
     assert!(advance::takes_jobs(&mut db, east).await.unwrap());
     let input = store
-        .txn("test", &NOW, |db, now| Box::pin(waiting::snapshot(db, now.plus_millis(-1))))
+        .txn("test", &NOW, |db, now| Box::pin(waiting::snapshot(db, Judge { now: *now, after_ms: 1 })))
         .await
         .unwrap();
     assert!(store.any_waiting().await.unwrap());
@@ -174,8 +175,12 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
     let mut untainted = input.clone();
     untainted.clusters[0].nodes[0].face.taints.clear();
     assert_eq!(plan(&untainted).assign[0].cluster, east);
-    let silent =
-        store.txn("test", &NOW, |db, now| Box::pin(waiting::snapshot(db, now.plus_millis(1)))).await.unwrap();
+    let silent = store
+        .txn("test", &NOW, |db, now| {
+            Box::pin(waiting::snapshot(db, Judge { now: now.plus_millis(2), after_ms: 1 }))
+        })
+        .await
+        .unwrap();
     assert_eq!(silent.clusters[0].standing, Standing::Silent { since: NOW });
 }
 

@@ -7,6 +7,7 @@ use squadron_core::{
     dispatch::{Blocked, Cluster, Held, Input, Node, Pod, Standing, Waiting},
     id::{AttemptId, ClusterId, JobId},
     placement::Face,
+    silence::{Judge, Word},
     time::Timestamp,
 };
 
@@ -30,9 +31,9 @@ impl Store {
 }
 
 /// Everything that one pass looks at, as it was at one moment. Call it first in its transaction.
-pub async fn snapshot(db: &mut PgConnection, silent_before: Timestamp) -> Result<Input> {
+pub async fn snapshot(db: &mut PgConnection, silence: Judge) -> Result<Input> {
     sqlx::query("set transaction isolation level repeatable read, read only").execute(&mut *db).await?;
-    let mut clusters = clusters(db, silent_before).await?;
+    let mut clusters = clusters(db, silence).await?;
     add_nodes(db, &mut clusters).await?;
     add_pods(db, &mut clusters).await?;
     add_attempts(db, &mut clusters).await?;
@@ -41,7 +42,7 @@ pub async fn snapshot(db: &mut PgConnection, silent_before: Timestamp) -> Result
 
 type Clusters = BTreeMap<ClusterId, Cluster>;
 
-async fn clusters(db: &mut PgConnection, silent_before: Timestamp) -> Result<Clusters> {
+async fn clusters(db: &mut PgConnection, silence: Judge) -> Result<Clusters> {
     let rows = sqlx::query("select id, name, state, last_heard_at, accepted_at, created_at from cluster")
         .fetch_all(db)
         .await?;
@@ -51,14 +52,12 @@ async fn clusters(db: &mut PgConnection, silent_before: Timestamp) -> Result<Clu
             let active = row.try_get::<&str, _>("state")? == "active";
             let heard = stamp_opt(row.try_get("last_heard_at")?);
             let accepted = stamp_opt(row.try_get("accepted_at")?);
-            let since = match heard.or(accepted) {
-                Some(since) => since,
-                None => stamp(row.try_get("created_at")?),
-            };
-            let standing = match heard {
+            let created = stamp(row.try_get("created_at")?);
+            let standing = match silence.word(heard) {
                 _ if !active => Standing::NotAccepted,
-                Some(heard) if heard >= silent_before => Standing::Heard,
-                _ => Standing::Silent { since },
+                Word::Heard => Standing::Heard,
+                Word::Silent { since } => Standing::Silent { since },
+                Word::Never => Standing::Silent { since: accepted.unwrap_or(created) },
             };
             let name = row.try_get("name")?;
             Ok((id, Cluster { id, name, standing, nodes: vec![], pods: vec![], attempts: vec![] }))

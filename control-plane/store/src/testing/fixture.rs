@@ -2,7 +2,7 @@
 
 #![allow(clippy::missing_panics_doc, reason = "a test without its rows cannot go on")]
 
-use sqlx::Row;
+use sqlx::{AssertSqlSafe, Row};
 use squadron_core::{
     dispatch::GangPart,
     fact::{Fact, NodeFact, PodFact},
@@ -134,4 +134,19 @@ pub async fn facts(store: &Store, cluster: ClusterId, facts: Vec<Fact>) {
 /// Runs a statement with one number, for what no fact can bring about.
 pub async fn execute(store: &Store, statement: &'static str, number: i64) {
     sqlx::query(statement).bind(number).execute(store.pool()).await.expect("the statement");
+}
+
+/// Makes every insert into `table` and every update of it fail with this SQLSTATE while `condition` holds for the new row, until [`heal`].
+pub async fn break_writes(store: &Store, table: &str, condition: &str, code: &str) {
+    let statements = format!(
+        "create function broken() returns trigger language plpgsql as $$
+         begin raise exception 'broken by the test' using errcode = '{code}'; end $$;
+         create trigger broken before insert or update on {table} for each row when ({condition}) execute function broken()"
+    );
+    sqlx::raw_sql(AssertSqlSafe(statements)).execute(store.pool()).await.expect("a trigger");
+}
+
+/// Ends what [`break_writes`] began.
+pub async fn heal(store: &Store) {
+    sqlx::raw_sql("drop function broken() cascade").execute(store.pool()).await.expect("no trigger");
 }

@@ -14,7 +14,7 @@ use crate::{
 async fn a_cluster_is_let_in_by_both_sides() {
     let plane = Plane::start().await;
     let agent = plane.invited("east", east_key()).await;
-    let (status, problem) = plane.post("/api/v1/clusters/east/accept", &Value::Null).await;
+    let (status, problem) = plane.accept("east").await;
     assert_eq!((status, problem["code"].as_str()), (StatusCode::CONFLICT, Some("SQD-1402")));
     let reply = agent.enroll(&plane).await.unwrap();
     assert_eq!(reply.state(), State::Pending);
@@ -25,7 +25,7 @@ async fn a_cluster_is_let_in_by_both_sides() {
     assert_eq!(shown["identity"]["key_ids"], json!(["key-1"]));
     let refused = agent.control(&plane, 1).await.err().unwrap().refused();
     assert_eq!(refused.code(), Refusal::NotAccepted);
-    plane.post("/api/v1/clusters/east/accept", &Value::Null).await;
+    plane.accept("east").await;
     assert_eq!(plane.cluster("east").await["state"], "active");
     assert_eq!(agent.enroll(&plane).await.unwrap().state(), State::Accepted);
     assert!(agent.control(&plane, 1).await.is_ok());
@@ -77,8 +77,44 @@ async fn another_cluster_with_the_same_values_changes_nothing_and_is_told() {
     assert_eq!(shown["identity"]["kube_system_uid"], "kube-system-of-east");
     assert!(shown["alarm"].as_str().unwrap().contains("another cluster"), "{shown}");
     assert!(agent.control(&plane, 1).await.is_ok(), "the enrolled agent goes on");
-    plane.post("/api/v1/clusters/east/accept", &Value::Null).await;
+    plane.accept("east").await;
+    assert_ne!(plane.cluster("east").await["alarm"], "", "accepting clears no alarm");
+    plane.post("/api/v1/clusters/east/clear-alarm", &Value::Null).await;
     assert_eq!(plane.cluster("east").await["alarm"], "");
+    plane.stop().await;
+}
+
+/// A pod of the cluster with a token of its own asks to be the agent, then raises another alarm, hoping that the
+/// administrator clears that with the command that would let it in.
+#[tokio::test]
+async fn an_identity_offered_anew_comes_in_only_by_the_word_of_who_saw_it() {
+    let plane = Plane::start().await;
+    let agent = plane.east().await;
+    let enrolled = plane.cluster("east").await["identity"].clone();
+    let pod = agent.with_account("default", "train", "sa-of-a-pod");
+    assert_eq!(pod.enroll(&plane).await.unwrap().state(), State::Pending);
+    let shown = plane.cluster("east").await;
+    assert_eq!(shown["identity"], enrolled, "who is in force stays who is shown");
+    assert_eq!(shown["reoffer"]["subject"], "system:serviceaccount:default:train");
+    let alarm = shown["alarm"].clone();
+    assert!(alarm.as_str().unwrap().contains("serviceaccount:default:train"), "{alarm}");
+    let elsewhere = crate::agent::Agent { cluster_uid: "kube-system-of-elsewhere".into(), ..pod.clone() };
+    elsewhere.enroll(&plane).await.unwrap_err();
+    assert_eq!(plane.cluster("east").await["alarm"], alarm, "the offer's alarm is not hidden by another");
+    let known = json!({ "identity": enrolled["digest"] });
+    let (status, problem) = plane.post("/api/v1/clusters/east/accept", &known).await;
+    assert_eq!(status, StatusCode::CONFLICT, "{problem}");
+    plane.post("/api/v1/clusters/east/clear-alarm", &Value::Null).await;
+    let shown = plane.cluster("east").await;
+    assert_eq!(
+        (&shown["identity"], &shown["reoffer"], &shown["alarm"]),
+        (&enrolled, &Value::Null, &json!(""))
+    );
+    assert!(pod.control(&plane, 2).await.is_err(), "it was turned away");
+    assert!(agent.control(&plane, 1).await.is_ok());
+    pod.enroll(&plane).await.unwrap();
+    assert_eq!(plane.accept("east").await.0, StatusCode::OK, "whoever saw it may accept it");
+    assert!(pod.control(&plane, 2).await.is_ok());
     plane.stop().await;
 }
 

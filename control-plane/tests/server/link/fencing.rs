@@ -34,12 +34,12 @@ async fn a26_a_second_agent_is_refused_with_a_next_step_and_changes_nothing() {
     let alarm = plane.cluster("east").await["alarm"].as_str().unwrap().to_owned();
     assert_eq!(alarm, refused.message, "agent and console say the same");
     assert!(
-        alarm.contains("pod pod-2, epoch 7") && alarm.contains("squadron cluster accept east"),
+        alarm.contains("pod pod-2, epoch 7") && alarm.contains("squadron cluster clear-alarm east"),
         "{alarm}"
     );
     control.beat(1, 0).await;
     assert!(control.next().await.is_ok(), "the first agent goes on");
-    plane.post("/api/v1/clusters/east/accept", &Value::Null).await;
+    plane.post("/api/v1/clusters/east/clear-alarm", &Value::Null).await;
     assert_eq!(plane.cluster("east").await["alarm"], "");
     plane.stop().await;
 }

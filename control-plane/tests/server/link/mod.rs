@@ -6,3 +6,4 @@ mod fencing;
 mod ingest;
 mod outage;
 mod standing;
+mod strangers;
