@@ -1,0 +1,31 @@
+//! `lab`: what would happen, in virtual time. Nothing here reaches a control plane or a cluster.
+
+mod replay;
+
+use clap::{Args, Subcommand};
+
+use crate::{app::App, exit::Exit, failure::Failure};
+
+const HELP: &str = "\
+Examples:
+  squadron lab replay --jobs jobs.csv --fleet fleet.csv --json
+  squadron lab replay --jobs jobs.csv.gz --fleet fleet.csv --policy multikueue-all-at-once --seed 3";
+
+/// Simulate: replay a trace over a fleet
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub struct LabArgs {
+    #[command(subcommand)]
+    verb: LabVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum LabVerb {
+    Replay(replay::ReplayArgs),
+}
+
+pub fn run(args: LabArgs, app: &App) -> Result<Exit, Failure> {
+    match args.verb {
+        LabVerb::Replay(args) => replay::run(&args, app),
+    }
+}
