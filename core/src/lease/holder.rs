@@ -50,7 +50,9 @@ pub enum NotStarted {
     NotAccepted,
     #[error("its RayJob was created before and is gone; it is not created again")]
     CreatedBefore,
-    #[error("the grant is older than its deadline; the control plane may have given the job to another cluster")]
+    #[error(
+        "the grant is older than its deadline; the control plane may have given the job to another cluster"
+    )]
     Late,
     #[error("the lease of this cluster has ended or was not given yet")]
     NoLease,
@@ -105,7 +107,12 @@ impl Holder {
     }
 
     /// The attempts that must stop now, each with the reason.
-    pub fn must_stop(&self, held: &[(AttemptId, Policy)], terms: &Terms, now: Tick) -> Vec<(AttemptId, String)> {
+    pub fn must_stop(
+        &self,
+        held: &[(AttemptId, Policy)],
+        terms: &Terms,
+        now: Tick,
+    ) -> Vec<(AttemptId, String)> {
         let Standing::Ended { since } = self.standing(now) else { return Vec::new() };
         held.iter()
             .filter(|(_, policy)| policy.stops_itself())
