@@ -18,6 +18,8 @@ pub enum ProofKind {
     OverlapAllowed,
     /// A person vouches for it.
     OperatorsWord,
+    /// A newer attempt was found, so this one was closed before a failover forgot it.
+    Superseded,
 }
 
 impl ProofKind {
@@ -29,6 +31,7 @@ impl ProofKind {
             ProofKind::LeaseEnded => "lease_ended",
             ProofKind::OverlapAllowed => "overlap_allowed",
             ProofKind::OperatorsWord => "operators_word",
+            ProofKind::Superseded => "superseded",
         }
     }
 }
@@ -99,6 +102,13 @@ impl Proof {
     pub fn operators_word(attempt: AttemptId, word: &Word) -> Proof {
         let because = format!("{} says that nothing of it runs any more ({})", word.by, word.why);
         Proof::new(attempt, ProofKind::OperatorsWord, because)
+    }
+
+    /// A cluster holds attempt `newer`, which can only exist because this one was closed before.
+    pub fn superseded(attempt: AttemptId, newer: u32) -> Option<Proof> {
+        let because =
+            format!("was given up before the database lost its newest commits: attempt {newer} was found");
+        (newer > attempt.number).then(|| Proof::new(attempt, ProofKind::Superseded, because))
     }
 
     pub fn attempt(&self) -> AttemptId {

@@ -1,0 +1,295 @@
+//! World: all processes of a fleet, their clocks, and the events between them, in virtual time.
+//!
+//! Owns the order of events: by time, then by the order in which they were put in, so that a seed is one run. A paused
+//! process keeps its events until it goes on; a dead one never sees them.
+
+use std::{cmp::Ordering, collections::BinaryHeap};
+
+use crate::{
+    fencing::{
+        ablation::Rule,
+        agent::Agent,
+        fault::Fault,
+        history::History,
+        ids::{self, Clock},
+        kube::Kube,
+        leader::{Intent, Replica},
+        message::{Answer, Beat},
+        postgres::Postgres,
+        scenario::{Ms, Scenario, pick},
+    },
+    rng::Rng,
+};
+
+/// Something that happens.
+#[derive(Debug)]
+pub enum Event {
+    /// A message reaches a replica of the control plane.
+    Beat {
+        replica: usize,
+        beat: Box<Beat>,
+    },
+    /// A message reaches an agent.
+    Answer {
+        agent: usize,
+        answer: Box<Answer>,
+    },
+    Agent {
+        agent: usize,
+    },
+    Fencer {
+        kube: usize,
+    },
+    Pass {
+        replica: usize,
+    },
+    /// A leader's decisions reach the database.
+    Commit {
+        replica: usize,
+        life: u32,
+        intents: Vec<Intent>,
+    },
+    PodStart {
+        kube: usize,
+        uid: u64,
+    },
+    PodDone {
+        kube: usize,
+        uid: u64,
+    },
+    PodStop {
+        kube: usize,
+        uid: u64,
+    },
+    Watchdog {
+        kube: usize,
+        uid: u64,
+    },
+    Cancel {
+        job: usize,
+    },
+    Begin(Fault),
+    End(Fault),
+    /// An operator says what became of a destroyed cluster.
+    Word {
+        kube: usize,
+    },
+}
+
+struct Queued {
+    at: Ms,
+    number: u64,
+    event: Event,
+}
+
+impl Ord for Queued {
+    fn cmp(&self, other: &Queued) -> Ordering {
+        (other.at, other.number).cmp(&(self.at, self.number))
+    }
+}
+
+impl PartialOrd for Queued {
+    fn partial_cmp(&self, other: &Queued) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Queued {
+    fn eq(&self, other: &Queued) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Queued {}
+
+/// The link of one cluster, as it is now.
+#[derive(Clone, Debug, Default)]
+pub struct Link {
+    pub cut: u32,
+    pub hole: u32,
+    /// When the last stretch of good minutes ended, and when the present one began.
+    pub good_until: Ms,
+    pub good_since: Option<Ms>,
+}
+
+/// A stretch of working links that surely lets a renewal through, however many messages are lost.
+const GOOD: Ms = 20_000;
+
+/// Everything there is.
+pub struct World {
+    pub now: Ms,
+    pub rng: Rng,
+    pub scenario: Scenario,
+    pub without: Option<Rule>,
+    pub postgres: Postgres,
+    pub replicas: Vec<Replica>,
+    pub plane_down: u32,
+    pub agents: Vec<Agent>,
+    pub kubes: Vec<Kube>,
+    pub links: Vec<Link>,
+    pub history: History,
+    /// Cluster of each job that was lost, and when.
+    pub lost: Vec<Option<Ms>>,
+    pub uids: u64,
+    trace: Option<Vec<String>>,
+    queue: BinaryHeap<Queued>,
+    number: u64,
+}
+
+impl World {
+    pub fn new(mut rng: Rng, scenario: Scenario, without: Option<Rule>, trace: bool) -> World {
+        let replicated = scenario.has(crate::fencing::fault::Kind::Failover);
+        let clusters = scenario.clusters;
+        let replicas =
+            (0..scenario.replicas).map(|index| Replica::new(index, Clock::draw(&mut rng))).collect();
+        let agents = (0..clusters).map(|index| Agent::new(index, index, Clock::draw(&mut rng))).collect();
+        let kubes =
+            (0..clusters).map(|index| Kube::new(index, Clock::draw(&mut rng), &scenario.terms)).collect();
+        let jobs = scenario.jobs.len();
+        World {
+            now: 0,
+            rng,
+            without,
+            postgres: Postgres::new(clusters, replicated),
+            replicas,
+            plane_down: 0,
+            agents,
+            kubes,
+            links: vec![Link { good_since: Some(0), ..Link::default() }; clusters],
+            history: History::default(),
+            lost: vec![None; jobs],
+            uids: 0,
+            trace: trace.then(Vec::new),
+            queue: BinaryHeap::new(),
+            number: 0,
+            scenario,
+        }
+    }
+
+    /// Puts an event `after` milliseconds from now.
+    pub fn after(&mut self, after: Ms, event: Event) {
+        self.number += 1;
+        self.queue.push(Queued { at: self.now + after, number: self.number, event });
+    }
+
+    /// The next event; time goes on to it.
+    pub fn next(&mut self) -> Option<Event> {
+        let next = self.queue.pop()?;
+        self.now = next.at;
+        Some(next.event)
+    }
+
+    /// Whether a rule is left out.
+    pub fn without(&self, rule: Rule) -> bool {
+        self.without == Some(rule)
+    }
+
+    /// Notes a line, if anybody reads it.
+    pub fn say(&mut self, line: impl FnOnce() -> String) {
+        if let Some(trace) = &mut self.trace {
+            let text = line();
+            trace
+                .push(format!("{:>9.3} s  {text}", std::time::Duration::from_millis(self.now).as_secs_f64()));
+        }
+    }
+
+    /// All lines.
+    pub fn trace(&mut self) -> Vec<String> {
+        self.trace.take().unwrap_or_default()
+    }
+
+    /// A number from `from` to below `to`.
+    pub fn between(&mut self, from: Ms, to: Ms) -> Ms {
+        from + self.rng.below(to.saturating_sub(from).max(1))
+    }
+
+    /// Sends an agent's beat to some replica, as a load balancer would.
+    pub fn send_up(&mut self, beat: Beat) {
+        let up: Vec<usize> =
+            (0..self.replicas.len()).filter(|&replica| self.replicas[replica].down == 0).collect();
+        if up.is_empty() || self.plane_down > 0 {
+            return;
+        }
+        let replica = up[pick(&mut self.rng, up.len())];
+        let link = ids::index_of(beat.cluster);
+        self.carry(link, move || Event::Beat { replica, beat: Box::new(beat.clone()) });
+    }
+
+    /// Sends an answer to an agent.
+    pub fn send_down(&mut self, agent: usize, answer: &Answer) {
+        let link = ids::index_of(self.agents[agent].id);
+        let answer = answer.clone();
+        self.carry(link, move || Event::Answer { agent, answer: Box::new(answer.clone()) });
+    }
+
+    /// Carries a message over a link: perhaps not, perhaps twice, perhaps late.
+    fn carry(&mut self, link: usize, event: impl Fn() -> Event) {
+        if self.links[link].cut > 0 || self.rng.below(1_000) < self.scenario.lost_permille {
+            return;
+        }
+        let copies = if self.rng.below(1_000) < self.scenario.twice_permille { 2 } else { 1 };
+        for _ in 0..copies {
+            let slow = self.scenario.slow;
+            let mut delay = self.between(5, 5 + slow);
+            if self.links[link].hole > 0 {
+                delay += self.hole_ends(link).saturating_sub(self.now) + self.between(0, 2_000);
+            }
+            self.after(delay, event());
+        }
+    }
+
+    fn hole_ends(&self, link: usize) -> Ms {
+        let holes =
+            self.scenario.faults.iter().filter(|fault| {
+                fault.kind == crate::fencing::fault::Kind::BlackHole && fault.cluster == link
+            });
+        holes.map(|fault| fault.until).filter(|until| *until > self.now).max().unwrap_or(self.now)
+    }
+
+    /// Looks again at which links work, after something changed.
+    pub fn review(&mut self) {
+        let now = self.now;
+        let plane = self.plane_down == 0
+            && !self.postgres.down
+            && self.replicas.iter().any(|replica| replica.down == 0 && replica.paused_until <= now);
+        for index in 0..self.links.len() {
+            let agent = &self.agents[index];
+            let good = plane
+                && agent.up
+                && agent.paused_until <= now
+                && self.links[index].cut == 0
+                && self.links[index].hole == 0;
+            let link = &mut self.links[index];
+            match (good, link.good_since) {
+                (true, None) => link.good_since = Some(now),
+                (false, Some(since)) => {
+                    if now - since >= GOOD || link.good_until == 0 {
+                        link.good_until = now;
+                    }
+                    link.good_since = None;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// How long the cluster could not surely renew its lease, up to now.
+    pub fn trouble(&self, cluster: usize) -> Ms {
+        let link = &self.links[cluster];
+        match link.good_since {
+            Some(since) if self.now - since >= GOOD => 0,
+            _ => self.now - link.good_until,
+        }
+    }
+
+    /// When the present or last trouble of a cluster began.
+    pub fn trouble_began(&self, cluster: usize) -> Ms {
+        self.links[cluster].good_until
+    }
+
+    /// A trouble that is shorter than this ends no attempt.
+    pub fn survives(&self) -> Ms {
+        let lossy = self.scenario.lost_permille > 0 || self.scenario.slow > 100;
+        self.scenario.terms.survives().saturating_sub(if lossy { 20_000 } else { 0 })
+    }
+}
