@@ -21,6 +21,11 @@ pub struct Countdown {
 }
 
 impl Countdown {
+    /// One that knows of a promise from before.
+    pub fn known(until: Tick) -> Countdown {
+        Countdown { until: Some(until), ..Countdown::default() }
+    }
+
     /// Notes a question; answers its number, which counts from 1.
     pub fn ask(&mut self, now: Tick) -> u64 {
         self.last = self.last.saturating_add(1);

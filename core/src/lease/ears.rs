@@ -27,7 +27,7 @@ pub struct Renewal {
 pub struct Silence {
     /// Time during which it could have been heard and was not.
     pub counted: u64,
-    /// Time since it was heard, or since this leader began.
+    /// Time since it was heard at the earliest, or since this leader began.
     pub elapsed: u64,
     /// The longest lease that this leader saw promised to it.
     pub ttl: u64,
@@ -36,7 +36,9 @@ pub struct Silence {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Ear {
     renewal: Renewal,
+    /// When it was heard at the earliest, and the look that found it.
     since: Tick,
+    found: Tick,
     heard: bool,
     counted: u64,
     ttl: u64,
@@ -52,11 +54,11 @@ pub struct Ears {
 impl Ears {
     /// Takes what the database holds now. Call it once per pass.
     pub fn look(&mut self, rows: &BTreeMap<ClusterId, Renewal>, terms: &Terms, now: Tick) {
-        let elapsed = self.last_look.map_or(0, |last| now.since(last));
-        self.last_look = Some(now);
+        let last = self.last_look.replace(now).unwrap_or(now);
+        let elapsed = now.since(last);
         self.clusters.retain(|cluster, _| rows.contains_key(cluster));
         for (cluster, renewal) in rows {
-            self.hear(*cluster, *renewal, now);
+            self.hear(*cluster, *renewal, last, now);
         }
         if elapsed <= terms.heartbeat {
             self.count(elapsed, terms, now);
@@ -69,15 +71,16 @@ impl Ears {
         Some(Silence { counted: ear.counted, elapsed: last.since(ear.since), ttl: ear.ttl })
     }
 
-    fn hear(&mut self, cluster: ClusterId, renewal: Renewal, now: Tick) {
+    fn hear(&mut self, cluster: ClusterId, renewal: Renewal, last: Tick, now: Tick) {
         match self.clusters.get_mut(&cluster) {
             None => {
-                let ear = Ear { renewal, since: now, heard: false, counted: 0, ttl: renewal.ttl };
+                let ear = Ear { renewal, since: now, found: now, heard: false, counted: 0, ttl: renewal.ttl };
                 self.clusters.insert(cluster, ear);
             }
             Some(ear) if ear.renewal != renewal => {
                 let ttl = ear.ttl.max(renewal.ttl);
-                *ear = Ear { renewal, since: now, heard: true, counted: 0, ttl };
+                // It came after the last look, and that may be long ago.
+                *ear = Ear { renewal, since: last, found: now, heard: true, counted: 0, ttl };
             }
             Some(_) => {}
         }
@@ -89,7 +92,7 @@ impl Ears {
             self.clusters.iter().filter(|(_, ear)| lately(ear)).map(|(cluster, _)| *cluster).collect();
         for (cluster, ear) in &mut self.clusters {
             let others = heard.iter().any(|other| other != cluster);
-            if others && ear.since != now {
+            if others && ear.found != now {
                 ear.counted = ear.counted.saturating_add(elapsed);
             }
         }

@@ -3,8 +3,8 @@
 //! Owns the answer to "may an attempt start here, and which must stop?". Invariants: the lease is counted from the moment
 //! the acknowledged renewal was sent (R6); an answer to another life's renewal changes nothing (R13); a grant is taken
 //! only while its deadline, counted the same way, lies ahead (R5). Fails safe: a life without an acknowledged renewal
-//! starts nothing. It also stops nothing, because the lease of the life before may go on; the fencer, which outlives
-//! agents, keeps that end. Repaired by the next acknowledged renewal.
+//! starts nothing. It also stops nothing, unless it found the end of the lease of the life before; the fencer, which
+//! outlives agents, keeps that end too. Repaired by the next acknowledged renewal.
 
 use crate::{
     id::{AttemptId, Epoch},
@@ -63,6 +63,11 @@ impl Holder {
         Holder { session, renewals: Countdown::default() }
     }
 
+    /// A life that found the end of the lease of the life before, on the same machine since it booted.
+    pub fn recovered(session: Epoch, until: Tick) -> Holder {
+        Holder { session, renewals: Countdown::known(until) }
+    }
+
     pub fn session(&self) -> Epoch {
         self.session
     }
@@ -75,6 +80,11 @@ impl Holder {
     /// Takes the acknowledgement of renewal `number` of `session`. False if it changes nothing.
     pub fn acknowledged(&mut self, session: Epoch, number: u64, ttl: u64) -> bool {
         session == self.session && self.renewals.answer(number, ttl)
+    }
+
+    /// The end of the lease; what the agent keeps on its disk, with the machine's boot id.
+    pub fn until(&self) -> Option<Tick> {
+        self.renewals.until()
     }
 
     pub fn standing(&self, now: Tick) -> Standing {

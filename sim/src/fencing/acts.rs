@@ -209,15 +209,19 @@ impl World {
     /// What exists and is not wanted goes.
     fn let_go(&mut self, index: usize, wants: &[Want]) {
         let (kube, id) = (self.agents[index].kube, self.agents[index].id);
-        let unwanted: Vec<u64> = self.kubes[kube]
+        let unwanted: Vec<(u64, Option<AttemptId>)> = self.kubes[kube]
             .objects
             .values()
             .filter(|object| object.marks.cluster == Some(id) && !object.deleting)
             .filter(|object| wants.iter().all(|want| Some(want.grant.attempt) != object.marks.attempt))
-            .map(|object| object.uid)
+            .map(|object| (object.uid, object.marks.attempt))
             .collect();
-        for uid in unwanted {
+        for (uid, attempt) in unwanted {
             self.say(|| format!("agent {index}: lets go of object {uid}"));
+            if let Some(attempt) = attempt {
+                let memory = Memory::Started { uid, told_running: true, told_finished: true };
+                self.agents[index].disk.memory.entry(attempt).or_insert(memory);
+            }
             self.delete(kube, uid);
         }
     }

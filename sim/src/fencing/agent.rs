@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use squadron_core::{
     id::{AttemptId, ClusterId, Epoch},
-    lease::{Holder, LeaseObject, Standing},
+    lease::{Holder, LeaseObject, Standing, Tick},
 };
 
 use crate::fencing::{
@@ -44,6 +44,8 @@ pub struct Disk {
     pub memory: BTreeMap<AttemptId, Memory>,
     pub spool: Vec<Record>,
     pub acknowledged: u64,
+    /// The end of the lease on this machine's clock.
+    pub until: Option<Tick>,
 }
 
 /// One agent.
@@ -112,7 +114,10 @@ impl World {
         let (epoch, acknowledged) = (Epoch(kube.epoch), kube.acknowledged);
         let agent = &mut self.agents[index];
         agent.up = true;
-        agent.holder = Some(Holder::new(epoch));
+        agent.holder = Some(match agent.disk.until {
+            Some(until) => Holder::recovered(epoch, until),
+            None => Holder::new(epoch),
+        });
         agent.disk.acknowledged = agent.disk.acknowledged.max(acknowledged);
         (agent.next_seq, agent.committed, agent.next_beat) = (0, 0, 0);
         (agent.desired, agent.refused, agent.next_wake) = (None, false, Ms::MAX);
@@ -213,6 +218,7 @@ impl World {
             } else {
                 holder.acknowledged(answer.epoch, answer.number, answer.ttl);
             }
+            agent.disk.until = holder.until();
             agent.disk.acknowledged = agent.disk.acknowledged.max(answer.total);
             let newer = agent.desired.as_ref().is_none_or(|(known, _)| *known <= answer.generation);
             if newer || repeats {
@@ -241,7 +247,9 @@ impl World {
             return;
         }
         let ours = kube.objects.values().filter(|object| object.marks.cluster == Some(agent.id));
-        let held = ours.filter_map(|object| Some((object.marks.attempt?, object.uid))).collect();
+        let held = ours
+            .filter_map(|object| Some((object.marks.attempt?, object.uid, kube.phase(object.uid))))
+            .collect();
         let fenced = kube.fenced.iter().copied().collect();
         self.agents[index].report(Report::Inventory { held, fenced });
     }

@@ -4,6 +4,7 @@ use squadron_core::lease::Fencing;
 
 use crate::fencing::{
     ablation::Rule,
+    ids,
     kube::{Ended, PodState},
     scenario::Ms,
     world::{Event, World},
@@ -89,10 +90,11 @@ impl World {
         }
         let Some(pod) = self.kubes[kube].pods.get_mut(&uid).filter(|pod| !pod.stopping) else { return };
         (pod.stopping, pod.why) = (true, Ended::Watchdog);
-        let attempt = pod.attempt;
-        let policy = self.scenario.jobs[crate::fencing::ids::job_index(attempt.job)].policy;
+        let (attempt, (at, before)) = (pod.attempt, pod.contact);
+        let policy = self.scenario.jobs[ids::job_index(attempt.job)].policy;
         self.say(|| format!("watchdog {kube}: ends {}", crate::fencing::show(attempt)));
-        self.evict(kube, attempt, policy);
+        let (lasted, survives) = (self.now - at + before, self.survives());
+        self.history.evicted(attempt, policy, lasted, survives, self.now);
         let grace = self.scenario.terms.grace;
         let delay = self.between(0, grace + 1);
         self.after(delay, Event::PodStop { kube, uid });
@@ -101,15 +103,19 @@ impl World {
     /// Whether the pod's driver may run now; the watchdog asks the agent if it can reach it.
     pub fn dog_agrees(&mut self, kube: usize, uid: u64) -> bool {
         let now = self.now;
+        let index = ids::index_of(self.agents[self.kubes[kube].agent].id);
+        let trouble = self.trouble(index);
         let cluster = &mut self.kubes[kube];
         let agent = &self.agents[cluster.agent];
         let reachable = agent.up && agent.paused_until <= now && cluster.node_cut == 0;
         let left = agent.holder.as_ref().map(|holder| holder.left(agent.clock.read(now)));
         let tick = cluster.clock.read(now);
-        let Some(dog) = cluster.pods.get_mut(&uid).and_then(|pod| pod.dog.as_mut()) else { return true };
+        let Some(pod) = cluster.pods.get_mut(&uid) else { return true };
+        let Some(dog) = pod.dog.as_mut() else { return true };
         if let (true, Some(left)) = (reachable, left) {
             let question = dog.ask(tick);
             dog.answered(question, left);
+            pod.contact = (now, trouble);
         }
         dog.allows(tick)
     }

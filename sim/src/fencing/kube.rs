@@ -13,6 +13,7 @@ use squadron_core::{
 use crate::fencing::{
     history::Run,
     ids::Clock,
+    message::Phase,
     scenario::Ms,
     world::{Event, World},
 };
@@ -52,6 +53,8 @@ pub struct Pod {
     pub stopping: bool,
     /// Why it will be gone, once it is asked to stop.
     pub why: Ended,
+    /// When its watchdog last reached the agent, and how long the agent's own trouble was by then.
+    pub contact: (Ms, Ms),
     pub dog: Option<Watchdog>,
 }
 
@@ -63,7 +66,7 @@ pub struct Kube {
     pub api_down: u32,
     pub node_cut: u32,
     pub destroyed: bool,
-    /// The last time at which the API server was down or a node cut off.
+    /// The last time at which the API server was down, a node cut off, or the fencer dead.
     pub hindered: Ms,
     pub objects: BTreeMap<String, Object>,
     pub pods: BTreeMap<u64, Pod>,
@@ -108,6 +111,15 @@ impl Kube {
         self.api_down == 0 && !self.destroyed
     }
 
+    /// What the pods of an object are doing, as the API server shows it.
+    pub fn phase(&self, uid: u64) -> Phase {
+        match self.pods.get(&uid).map(|pod| pod.state) {
+            Some(PodState::Gone(Ended::Finished)) if self.node_cut == 0 => Phase::Finished,
+            Some(PodState::Running) => Phase::Running,
+            _ => Phase::Starting,
+        }
+    }
+
     /// Our live objects, as the API server lists them.
     pub fn held(&self) -> Vec<(AttemptId, Policy)> {
         let ours = self.objects.values().filter(|object| !object.deleting);
@@ -128,7 +140,14 @@ impl World {
         }
         self.kubes[kube].objects.insert(name.to_owned(), Object { marks, uid, policy, job, deleting: false });
         let dog = (self.scenario.watchdog && policy.stops_itself()).then(Watchdog::default);
-        let pod = Pod { attempt, state: PodState::Pending, stopping: false, why: Ended::Killed, dog };
+        let pod = Pod {
+            attempt,
+            state: PodState::Pending,
+            stopping: false,
+            why: Ended::Killed,
+            contact: (self.now, 0),
+            dog,
+        };
         self.kubes[kube].pods.insert(uid, pod);
         let soon = self.between(500, 4_000);
         self.after(soon, Event::PodStart { kube, uid });
@@ -213,7 +232,7 @@ impl World {
     /// Whether nothing outside a pod could stop it at some time within the last lease.
     pub fn was_hindered(&self, kube: usize, at: Ms) -> bool {
         let kube = &self.kubes[kube];
-        let now = kube.api_down > 0 || kube.node_cut > 0;
+        let now = kube.api_down > 0 || kube.node_cut > 0 || !kube.fencer_up;
         now || (kube.hindered > 0 && at.saturating_sub(kube.hindered) <= 2 * self.scenario.terms.expiry())
     }
 

@@ -256,12 +256,19 @@ impl World {
         let others: Vec<usize> = heard.iter().copied().filter(|cluster| Some(*cluster) != last).collect();
         let among = if others.is_empty() { heard } else { others };
         let chosen = (!among.is_empty()).then(|| among[pick(&mut self.rng, among.len())])?;
-        let led = self.now - self.replicas[replica].led_since;
-        let real = self.trouble(chosen);
-        if led > terms.suspect_after + 5_000 && real > terms.suspect_after + terms.heartbeat + 15_000 {
+        self.check_choice(replica, chosen);
+        Some(chosen)
+    }
+
+    /// A leader that has looked for long enough places nothing on a cluster that nobody heard (R8).
+    fn check_choice(&mut self, replica: usize, chosen: usize) {
+        let (terms, me) = (self.scenario.terms, &self.replicas[replica]);
+        let looked = self.now - me.led_since.max(me.paused_until.min(self.now));
+        let silent = self.now - self.postgres.now.clusters[chosen].renewed;
+        let allowed = terms.suspect_after + terms.heartbeat + 5_000;
+        if looked > allowed && silent > allowed {
             self.history.broke(self.now, "a job is given to a cluster that was silent for long");
         }
-        Some(chosen)
     }
 
     /// What a pass decided reaches the database.

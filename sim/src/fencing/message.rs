@@ -5,6 +5,14 @@ use squadron_core::{
     lease::Grant,
 };
 
+/// What an attempt is doing in its cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    Starting,
+    Running,
+    Finished,
+}
+
 /// What an agent says about its cluster, numbered within its epoch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Report {
@@ -31,7 +39,7 @@ pub enum Report {
     },
     /// Everything that exists, and what a fencer stopped.
     Inventory {
-        held: Vec<(AttemptId, u64)>,
+        held: Vec<(AttemptId, u64, Phase)>,
         fenced: Vec<AttemptId>,
     },
 }

@@ -17,7 +17,7 @@ use squadron_core::{
 use crate::fencing::{
     ablation::Rule,
     ids,
-    message::{Answer, Beat, Record, Report, Want},
+    message::{Answer, Beat, Phase, Record, Report, Want},
     world::World,
 };
 
@@ -60,12 +60,12 @@ impl World {
 
     fn renew(&mut self, replica: usize, cluster: usize, beat: &Beat) {
         let wall = ids::wall(self.now, self.replicas[replica].wall).millis();
-        let ttl = self.scenario.terms.ttl;
+        let (ttl, now) = (self.scenario.terms.ttl, self.now);
         let row = &mut self.postgres.now.clusters[cluster];
         if is_news(&row.renewal, beat.epoch, beat.number) {
             row.renewal = Renewal { epoch: beat.epoch, number: beat.number, ttl };
             row.total += 1;
-            row.renewed_wall = wall;
+            (row.renewed_wall, row.renewed) = (wall, now);
         }
         row.applied = row.applied.max(beat.applied);
     }
@@ -158,9 +158,20 @@ impl World {
     }
 
     /// Everything that the cluster holds, against everything that the database wants there (R4).
-    fn inventory(&mut self, cluster: usize, epoch: Epoch, held: &[(AttemptId, u64)], fenced: &[AttemptId]) {
-        for (attempt, uid) in held {
+    fn inventory(
+        &mut self,
+        cluster: usize,
+        epoch: Epoch,
+        held: &[(AttemptId, u64, Phase)],
+        fenced: &[AttemptId],
+    ) {
+        for (attempt, uid, phase) in held {
             self.found(cluster, epoch, *attempt, *uid);
+            match phase {
+                Phase::Starting => {}
+                Phase::Running => self.ray_job(cluster, *attempt, "Running", "RUNNING"),
+                Phase::Finished => self.ray_job(cluster, *attempt, "Complete", "SUCCEEDED"),
+            }
         }
         let mut missing = Vec::new();
         for row in &self.postgres.now.jobs {
@@ -168,7 +179,7 @@ impl World {
                 continue;
             };
             let attempt = row.id(newest.number);
-            if newest.uid.is_some() && held.iter().all(|(other, _)| *other != attempt) {
+            if newest.uid.is_some() && held.iter().all(|(other, ..)| *other != attempt) {
                 missing.push(attempt);
             }
         }

@@ -47,6 +47,8 @@ pub struct ClusterRow {
     pub renewal: Renewal,
     /// Wall clock of the replica that committed the newest renewal.
     pub renewed_wall: i64,
+    /// The same in virtual time, for the checker.
+    pub renewed: Ms,
     /// Renewals acknowledged since it was accepted.
     pub total: u64,
     pub generation: u64,

@@ -65,7 +65,10 @@ impl World {
             Kind::ApiDown => self.api_returns(cluster),
             Kind::NodeCut => self.node_returns(cluster),
             Kind::ReplicaCrash => self.replica_returns(replica),
-            Kind::FencerCrash => self.kubes[cluster].fencer_up = true,
+            Kind::FencerCrash => {
+                self.kubes[cluster].fencer_up = true;
+                self.kubes[cluster].hindered = self.now;
+            }
             _ => {}
         }
         self.say(|| format!("fault {} ends ({cluster}, {replica})", kind.word()));

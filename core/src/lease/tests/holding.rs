@@ -86,6 +86,16 @@ fn a_life_without_a_lease_starts_nothing_and_stops_nothing() {
 }
 
 #[test]
+fn a_life_that_found_the_end_of_the_lease_before_it_keeps_to_it() {
+    let mut again = Holder::recovered(Epoch(4), holder().until().unwrap());
+    assert_eq!(again.must_stop(&held(), &terms(), Tick(60_999)), []);
+    assert_eq!(again.must_stop(&held(), &terms(), Tick(61_000)).len(), 2);
+    let first = again.send(Tick(50_000));
+    assert!(again.acknowledged(Epoch(4), first, 60_000));
+    assert_eq!(again.standing(Tick(61_000)), Standing::Held { until: Tick(110_000) });
+}
+
+#[test]
 fn r7_the_fencer_stops_what_a_silent_agent_leaves_and_only_what_may_start_elsewhere() {
     let mut fencer = Fencer::new(&terms(), Tick(0));
     let mark = fencer.mark(Tick(5_000));
