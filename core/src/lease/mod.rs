@@ -35,7 +35,7 @@ pub use crate::lease::{
     object::{Found, Marks, compare},
     policy::{Chosen, Policy, QueueLease, Refusal, Wish, choose},
     proof::{Proof, ProofKind, Word, WordRefused},
-    session::{Hello, Session, admit, is_news},
+    session::{Hello, Session, admit, counted, is_news},
     terms::{Terms, TermsError},
     watchdog::Watchdog,
 };

@@ -47,12 +47,18 @@ pub fn admit(in_charge: &InCharge, total: u64, hello: Hello<'_>, terms: &Terms) 
     }
 }
 
+/// The count of a cluster's renewals after one of its agent, which has noted `acknowledged`. It never runs ahead of the
+/// notes by more than one, however many renewals come at once.
+pub fn counted(total: u64, acknowledged: u64) -> u64 {
+    total.max(acknowledged.saturating_add(1).min(total.saturating_add(1)))
+}
+
 /// Whether a renewal is news: of the life in charge, and newer than the newest (R13).
 pub fn is_news(newest: &Renewal, epoch: Epoch, number: u64) -> bool {
     (epoch, number) > (newest.epoch, newest.number)
 }
 
-/// Renewals that a life may have missed to write down: those of one lease, and some.
+/// Renewals that a life may have missed to write down: those of two leases, and some.
 fn slack(terms: &Terms) -> u64 {
     2 * (terms.ttl / terms.heartbeat.max(1)) + 6
 }

@@ -13,6 +13,8 @@ pub struct Terms {
     pub ttl: u64,
     /// How often the agent renews.
     pub heartbeat: u64,
+    /// How often the fencer leaves a mark and reads the Lease object.
+    pub look: u64,
     /// Silence after which nothing new is placed on the cluster.
     pub suspect_after: u64,
     /// How much faster one clock may run than another, in thousandths.
@@ -30,6 +32,7 @@ impl Default for Terms {
         Terms {
             ttl: 600_000,
             heartbeat: 10_000,
+            look: 5_000,
             suspect_after: 30_000,
             drift_permille: 10,
             grace: 10_000,
@@ -48,7 +51,7 @@ pub enum TermsError {
         seconds(*ttl), seconds(*heartbeat), seconds(*least)
     )]
     TooShort { ttl: u64, heartbeat: u64, least: u64 },
-    #[error("a heartbeat or poll of 0 s never comes; set both to at least 1 s")]
+    #[error("a heartbeat, look or poll of 0 s never comes; set each to at least 1 s")]
     Zero,
     #[error(
         "a cluster would be suspected after {}, before two heartbeats of {} were missed; set it to at least {}",
@@ -70,16 +73,16 @@ impl Terms {
         self.ttl.saturating_add(self.guard())
     }
 
-    /// The longest cut of the link that surely ends no attempt: the last renewal may be one heartbeat old when the cut
-    /// begins, and the first after it needs one poll.
+    /// The longest trouble that surely ends no attempt: the last renewal may be one heartbeat old when it begins, the mark
+    /// that the fencer counts from one look, and the first renewal after it needs one poll.
     pub fn survives(&self) -> u64 {
-        self.ttl.saturating_sub(self.heartbeat + 2 * self.poll)
+        self.ttl.saturating_sub(self.heartbeat + self.look + 2 * self.poll)
     }
 
     /// Refuses terms under which jobs would be stopped for nothing or a promise could not be kept.
     pub fn check(&self) -> Result<(), TermsError> {
         let least = self.heartbeat.saturating_mul(3).max(self.suspect_after.saturating_add(self.heartbeat));
-        if self.heartbeat == 0 || self.poll == 0 {
+        if self.heartbeat == 0 || self.poll == 0 || self.look == 0 {
             Err(TermsError::Zero)
         } else if self.drift_permille > 100 {
             Err(TermsError::Drift(self.drift_permille))

@@ -75,7 +75,7 @@ impl World {
                         self.delete(self.agents[index].kube, uid);
                     }
                 }
-                Memory::Over => {}
+                Memory::Over(_) => {}
             }
         }
     }
@@ -122,15 +122,19 @@ impl World {
 
     fn over(&mut self, index: usize, attempt: AttemptId, report: Report) {
         self.say(|| format!("agent {index}: {report:?}"));
-        self.agents[index].report(report);
-        self.agents[index].disk.memory.insert(attempt, Memory::Over);
+        self.agents[index].report(report.clone());
+        self.agents[index].disk.memory.insert(attempt, Memory::Over(report));
     }
 
     /// An attempt that should be here.
     fn hold(&mut self, index: usize, want: &Want) {
         let (attempt, kube) = (want.grant.attempt, self.agents[index].kube);
         let memory = self.agents[index].disk.memory.get(&attempt).cloned();
-        if memory == Some(Memory::Over) && !self.without(Rule::R14) {
+        if let (Some(Memory::Over(told)), false) = (&memory, self.without(Rule::R14)) {
+            // Still wanted although everything was committed: the database forgot it.
+            if self.agents[index].disk.spool.is_empty() {
+                self.agents[index].report(told.clone());
+            }
             return;
         }
         let known = match &memory {
@@ -139,7 +143,7 @@ impl World {
         };
         match self.kubes[kube].objects.get(&want.name).cloned() {
             Some(object) => self.name_is_taken(index, want, &object, known, memory.is_some()),
-            None if memory.is_none() || memory == Some(Memory::Over) => self.start(index, want),
+            None if memory.is_none() || matches!(memory, Some(Memory::Over(_))) => self.start(index, want),
             None => {}
         }
     }

@@ -34,8 +34,8 @@ pub enum Memory {
         uid: u64,
         why: String,
     },
-    /// It was here and is gone, or was refused; told.
-    Over,
+    /// It was here and is gone, or was refused; this was told.
+    Over(Report),
 }
 
 /// What survives a restart in the same pod.
@@ -68,6 +68,8 @@ pub struct Agent {
     pub desired: Option<(u64, Vec<Want>)>,
     pub accepts: Vec<AttemptId>,
     pub refused: bool,
+    /// An operator was told that it is refused.
+    pub alarmed: bool,
     pub next_beat: Ms,
     pub next_wake: Ms,
 }
@@ -89,6 +91,7 @@ impl Agent {
             desired: None,
             accepts: Vec::new(),
             refused: false,
+            alarmed: false,
             next_beat: 0,
             next_wake: Ms::MAX,
         }

@@ -10,8 +10,6 @@ use crate::fencing::{
     world::{Event, World},
 };
 
-/// How often the fencer looks.
-const LOOKS_EVERY: Ms = 5_000;
 /// How often a watchdog asks.
 const ASKS_EVERY: Ms = 5_000;
 
@@ -22,7 +20,7 @@ impl World {
             return;
         }
         let terms = self.scenario.terms;
-        let mut next = LOOKS_EVERY;
+        let mut next = terms.look;
         let (up, answers) = (self.kubes[kube].fencer_up, self.kubes[kube].answers());
         if up && answers {
             let cluster = &mut self.kubes[kube];
@@ -51,7 +49,8 @@ impl World {
                 continue;
             }
             self.say(|| format!("fencer {kube}: stops job {job} attempt {}: {why}", attempt.number));
-            self.evict(kube, *attempt, policy);
+            let (lasted, survives) = (self.fence_trouble(kube), self.survives());
+            self.history.evicted(*attempt, policy, lasted, survives, self.now);
             self.kubes[kube].fenced.insert(*attempt);
             self.delete(kube, uid);
         }

@@ -327,7 +327,7 @@ impl World {
         let policy = self.postgres.now.jobs[ids::job_index(intent.attempt.job)].policy;
         let survives = match proof.kind() {
             ProofKind::LeaseEnded => self.survives(),
-            ProofKind::OverlapAllowed => self.survives().min(5_000),
+            ProofKind::OverlapAllowed if !self.lossy() => self.scenario.terms.survives().min(5_000),
             _ => 0,
         };
         let lasted = self.trouble(intent.cluster);

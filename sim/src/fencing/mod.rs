@@ -153,6 +153,7 @@ impl World {
             Event::Begin(fault) => self.begin(fault),
             Event::End(fault) => self.end(fault),
             Event::Word { kube } => self.word(kube),
+            Event::Accept { agent } => self.accept(agent),
         }
     }
 

@@ -10,7 +10,9 @@ use squadron_core::{
     fact::{AttemptFact, AttemptStep, Fact, RayJobFact},
     fencing::InCharge,
     id::{AttemptId, Epoch},
-    lease::{Grant, Hello, Proof, ProofKind, Renewal, Session, Strange, admit, is_news, unknown_attempt},
+    lease::{
+        Grant, Hello, Proof, ProofKind, Renewal, Session, Strange, admit, counted, is_news, unknown_attempt,
+    },
     watermark::{Arrival, place},
 };
 
@@ -45,6 +47,7 @@ impl World {
             Session::Refused { alarm } => {
                 self.say(|| format!("replica {replica}: refuses {}: {alarm}", beat.pod));
                 self.postgres.now.clusters[cluster].alarms += 1;
+                self.ask_operator(beat.agent);
                 true
             }
         };
@@ -64,7 +67,7 @@ impl World {
         let row = &mut self.postgres.now.clusters[cluster];
         if is_news(&row.renewal, beat.epoch, beat.number) {
             row.renewal = Renewal { epoch: beat.epoch, number: beat.number, ttl };
-            row.total += 1;
+            row.total = counted(row.total, beat.acknowledged);
             (row.renewed_wall, row.renewed) = (wall, now);
         }
         row.applied = row.applied.max(beat.applied);

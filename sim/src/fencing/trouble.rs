@@ -1,6 +1,7 @@
 //! Trouble: what each fault does to the world when it begins and when it ends.
 
 use squadron_core::{
+    fencing::InCharge,
     id::AttemptId,
     lease::{Marks, Policy, Word},
 };
@@ -162,6 +163,28 @@ impl World {
             self.postgres.now.clusters[kube].word = Some(word);
             self.postgres.committed(self.now);
         }
+    }
+
+    /// A refused agent alarms an operator, once.
+    pub fn ask_operator(&mut self, agent: usize) {
+        if !std::mem::replace(&mut self.agents[agent].alarmed, true) {
+            let after = self.between(60_000, 180_000);
+            self.after(after, Event::Accept { agent });
+        }
+    }
+
+    /// The operator accepts an agent that lives in the true cluster, and leaves a copy refused.
+    pub fn accept(&mut self, agent: usize) {
+        let it = &mut self.agents[agent];
+        it.alarmed = false;
+        let Some(holder) = it.holder.as_ref().filter(|_| it.up && it.kube == ids::index_of(it.id)) else {
+            return;
+        };
+        let in_charge = InCharge { epoch: holder.session(), pod_uid: it.pod.clone() };
+        let cluster = ids::index_of(it.id);
+        self.postgres.now.clusters[cluster].in_charge = in_charge;
+        self.agents[agent].refused = false;
+        self.say(|| format!("operator: accepts agent {agent}"));
     }
 
     /// A copy of the cluster as it was some leases ago, with its Secret, comes up beside it.

@@ -9,7 +9,7 @@ use crate::{
     fencing::{
         ablation::Rule,
         agent::Agent,
-        fault::Fault,
+        fault::{Fault, Kind},
         history::History,
         ids::{self, Clock},
         kube::Kube,
@@ -74,6 +74,10 @@ pub enum Event {
     Word {
         kube: usize,
     },
+    /// An operator looks at an agent that was refused.
+    Accept {
+        agent: usize,
+    },
 }
 
 struct Queued {
@@ -102,14 +106,45 @@ impl PartialEq for Queued {
 
 impl Eq for Queued {}
 
+/// A way that works or does not.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// When the last good stretch ended, and when the present one began.
+    until: Ms,
+    since: Option<Ms>,
+}
+
 /// The link of one cluster, as it is now.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Link {
     pub cut: u32,
     pub hole: u32,
-    /// When the last stretch of good minutes ended, and when the present one began.
-    pub good_until: Ms,
-    pub good_since: Option<Ms>,
+    /// From the agent to the database.
+    renewals: Way,
+    /// From the database over agent and API server to the fencer.
+    fence: Way,
+}
+
+impl Way {
+    const NEW: Way = Way { until: 0, since: Some(0) };
+
+    fn turn(&mut self, good: bool, now: Ms) {
+        match (good, self.since) {
+            (true, None) => self.since = Some(now),
+            (false, Some(since)) => {
+                if now - since >= GOOD || self.until == 0 {
+                    self.until = now;
+                }
+                self.since = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn trouble(&self, now: Ms) -> Ms {
+        let good = self.since.is_some_and(|since| now - since >= GOOD || since == 0);
+        if good { 0 } else { now - self.until }
+    }
 }
 
 /// A stretch of working links that surely lets a renewal through, however many messages are lost.
@@ -138,7 +173,7 @@ pub struct World {
 
 impl World {
     pub fn new(mut rng: Rng, scenario: Scenario, without: Option<Rule>, trace: bool) -> World {
-        let replicated = scenario.has(crate::fencing::fault::Kind::Failover);
+        let replicated = scenario.has(Kind::Failover);
         let clusters = scenario.clusters;
         let replicas =
             (0..scenario.replicas).map(|index| Replica::new(index, Clock::draw(&mut rng))).collect();
@@ -155,7 +190,7 @@ impl World {
             plane_down: 0,
             agents,
             kubes,
-            links: vec![Link { good_since: Some(0), ..Link::default() }; clusters],
+            links: vec![Link { cut: 0, hole: 0, renewals: Way::NEW, fence: Way::NEW }; clusters],
             history: History::default(),
             lost: vec![None; jobs],
             uids: 0,
@@ -239,10 +274,11 @@ impl World {
     }
 
     fn hole_ends(&self, link: usize) -> Ms {
-        let holes =
-            self.scenario.faults.iter().filter(|fault| {
-                fault.kind == crate::fencing::fault::Kind::BlackHole && fault.cluster == link
-            });
+        let holes = self
+            .scenario
+            .faults
+            .iter()
+            .filter(|fault| fault.kind == Kind::BlackHole && fault.cluster == link);
         holes.map(|fault| fault.until).filter(|until| *until > self.now).max().unwrap_or(self.now)
     }
 
@@ -259,37 +295,37 @@ impl World {
                 && agent.paused_until <= now
                 && self.links[index].cut == 0
                 && self.links[index].hole == 0;
-            let link = &mut self.links[index];
-            match (good, link.good_since) {
-                (true, None) => link.good_since = Some(now),
-                (false, Some(since)) => {
-                    if now - since >= GOOD || link.good_until == 0 {
-                        link.good_until = now;
-                    }
-                    link.good_since = None;
-                }
-                _ => {}
-            }
+            let kube = &self.kubes[index];
+            let fence = good && kube.answers() && kube.fencer_up;
+            self.links[index].renewals.turn(good, now);
+            self.links[index].fence.turn(fence, now);
         }
     }
 
     /// How long the cluster could not surely renew its lease, up to now.
     pub fn trouble(&self, cluster: usize) -> Ms {
-        let link = &self.links[cluster];
-        match link.good_since {
-            Some(since) if self.now - since >= GOOD => 0,
-            _ => self.now - link.good_until,
-        }
+        self.links[cluster].renewals.trouble(self.now)
+    }
+
+    /// How long its fencer could not surely hear of a renewal.
+    pub fn fence_trouble(&self, cluster: usize) -> Ms {
+        self.links.get(cluster).map_or(Ms::MAX, |link| link.fence.trouble(self.now))
     }
 
     /// When the present or last trouble of a cluster began.
     pub fn trouble_began(&self, cluster: usize) -> Ms {
-        self.links[cluster].good_until
+        self.links[cluster].renewals.until
     }
 
     /// A trouble that is shorter than this ends no attempt.
     pub fn survives(&self) -> Ms {
-        let lossy = self.scenario.lost_permille > 0 || self.scenario.slow > 100;
-        self.scenario.terms.survives().saturating_sub(if lossy { 20_000 } else { 0 })
+        let terms = self.scenario.terms;
+        terms.survives().saturating_sub(if self.lossy() { 2 * terms.heartbeat } else { 0 })
+    }
+
+    /// Whether many messages get lost without any fault of a link; a paused replica swallows what reaches it.
+    pub fn lossy(&self) -> bool {
+        let scenario = &self.scenario;
+        scenario.lost_permille > 0 || scenario.slow > 100 || scenario.has(Kind::ReplicaPause)
     }
 }

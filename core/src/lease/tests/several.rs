@@ -66,6 +66,14 @@ fn r11_a_copy_of_the_past_is_refused_even_with_a_greater_epoch() {
 }
 
 #[test]
+fn r11_the_count_of_renewals_stays_with_the_notes_of_the_agent() {
+    assert_eq!(counted(7, 7), 8);
+    assert_eq!(counted(8, 7), 8, "a burst counts once until the agent has noted it");
+    assert_eq!(counted(7, 3), 7, "it never falls");
+    assert_eq!(counted(7, 900), 8, "and a lie moves it by one");
+}
+
+#[test]
 fn r13_an_older_or_repeated_renewal_is_no_news() {
     let newest = Renewal { epoch: Epoch(3), number: 7, ttl: 60_000 };
     assert!(is_news(&newest, Epoch(3), 8) && is_news(&newest, Epoch(4), 1));
