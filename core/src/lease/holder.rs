@@ -77,6 +77,11 @@ impl Holder {
         self.renewals.ask(now)
     }
 
+    /// When renewal `number` was sent, if no newer one was acknowledged since.
+    pub fn sent_at(&self, number: u64) -> Option<Tick> {
+        self.renewals.asked_at(number)
+    }
+
     /// Takes the acknowledgement of renewal `number` of `session`. False if it changes nothing.
     pub fn acknowledged(&mut self, session: Epoch, number: u64, ttl: u64) -> bool {
         session == self.session && self.renewals.answer(number, ttl)

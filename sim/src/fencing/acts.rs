@@ -216,7 +216,7 @@ impl World {
         let unwanted: Vec<(u64, Option<AttemptId>)> = self.kubes[kube]
             .objects
             .values()
-            .filter(|object| object.marks.cluster == Some(id) && !object.deleting)
+            .filter(|object| object.marks.cluster == Some(id))
             .filter(|object| wants.iter().all(|want| Some(want.grant.attempt) != object.marks.attempt))
             .map(|object| (object.uid, object.marks.attempt))
             .collect();

@@ -65,11 +65,15 @@ pub struct Agent {
     pub committed: u64,
     /// Newest timeline of the database that was heard of.
     pub timeline: u32,
-    pub desired: Option<(u64, Vec<Want>)>,
+    /// The set that the cluster should hold, with its order: a generation counts within its timeline.
+    pub desired: Option<((u32, u64), Vec<Want>)>,
     pub accepts: Vec<AttemptId>,
     pub refused: bool,
     /// An operator was told that it is refused.
     pub alarmed: bool,
+    /// The replica that it talks to, and whether its last beat still waits for an answer.
+    pub replica: usize,
+    unanswered: bool,
     pub next_beat: Ms,
     pub next_wake: Ms,
 }
@@ -92,6 +96,8 @@ impl Agent {
             accepts: Vec::new(),
             refused: false,
             alarmed: false,
+            replica: index,
+            unanswered: false,
             next_beat: 0,
             next_wake: Ms::MAX,
         }
@@ -189,11 +195,13 @@ impl World {
             pod: agent.pod.clone(),
             acknowledged: agent.disk.acknowledged,
             number,
-            applied: agent.desired.as_ref().map_or(0, |(generation, _)| *generation),
+            applied: agent.desired.as_ref().map_or(0, |((_, generation), _)| *generation),
             accepts: agent.accepts.clone(),
             records: agent.disk.spool.iter().take(20).cloned().collect(),
         };
         agent.next_beat = now + RETRY;
+        // A replica that does not answer is left for another.
+        agent.replica += usize::from(std::mem::replace(&mut agent.unanswered, true));
         self.send_up(beat);
     }
 
@@ -214,18 +222,20 @@ impl World {
                 agent.next_beat = self.now + 30_000;
                 return;
             }
+            agent.unanswered = false;
             let tick = agent.clock.read(self.now);
-            if self.without == Some(Rule::R6Sent) {
-                let late = holder.send(tick);
-                holder.acknowledged(answer.epoch, late, answer.ttl);
+            let late = if self.without == Some(Rule::R6Sent) {
+                holder.sent_at(answer.number).map_or(0, |sent| tick.since(sent))
             } else {
-                holder.acknowledged(answer.epoch, answer.number, answer.ttl);
-            }
+                0
+            };
+            holder.acknowledged(answer.epoch, answer.number, answer.ttl + late);
             agent.disk.until = holder.until();
             agent.disk.acknowledged = agent.disk.acknowledged.max(answer.total);
-            let newer = agent.desired.as_ref().is_none_or(|(known, _)| *known <= answer.generation);
+            let order = (answer.timeline, answer.generation);
+            let newer = agent.desired.as_ref().is_none_or(|(known, _)| *known <= order);
             if newer || repeats {
-                agent.desired = Some((answer.generation, answer.wants.clone()));
+                agent.desired = Some((order, answer.wants.clone()));
             }
             agent.take_watermarks(answer)
         };

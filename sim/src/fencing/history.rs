@@ -32,6 +32,8 @@ pub struct Overlap {
 #[derive(Clone, Copy, Debug)]
 pub struct ReRun {
     pub policy: Policy,
+    /// The lease of the run.
+    pub ttl: Ms,
     /// From the moment the cluster was lost until the next attempt's containers ran.
     pub took: Ms,
 }

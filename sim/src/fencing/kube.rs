@@ -221,7 +221,11 @@ impl World {
         }
         if let Some(lost) = self.lost[run.job].take() {
             let took = self.now - lost;
-            self.history.reruns.push(crate::fencing::history::ReRun { policy: run.policy, took });
+            self.history.reruns.push(crate::fencing::history::ReRun {
+                policy: run.policy,
+                ttl: self.scenario.terms.ttl,
+                took,
+            });
         }
         let hindered: Vec<bool> =
             (0..self.kubes.len()).map(|kube| self.was_hindered(kube, self.now)).collect();

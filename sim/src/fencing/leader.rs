@@ -35,6 +35,8 @@ pub struct Replica {
     pub down: u32,
     pub life: u32,
     pub paused_until: Ms,
+    /// It will stand still until then, as soon as it has decided something.
+    pub pauses_next: Option<Ms>,
     pub clock: Clock,
     /// How wrong its wall clock is, in milliseconds.
     pub wall: i64,
@@ -77,6 +79,7 @@ impl Replica {
             down: 0,
             life: 0,
             paused_until: 0,
+            pauses_next: None,
             clock,
             wall: 0,
             race: Race::default(),
@@ -122,6 +125,10 @@ impl World {
             let slow = if self.rng.below(20) == 0 { 3_000 } else { 30 };
             let delay = self.between(1, slow);
             self.after(delay, Event::Commit { replica, life, intents });
+            if let Some(until) = self.replicas[replica].pauses_next.take() {
+                self.replicas[replica].paused_until = until;
+                self.review();
+            }
         }
     }
 

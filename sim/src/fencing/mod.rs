@@ -29,7 +29,7 @@ use squadron_core::{attempt::Event as Told, attempt::Job, id::AttemptId, job::Jo
 pub use crate::fencing::{
     ablation::Rule,
     history::{History, Overlap},
-    report::{ByPolicy, Report, Uncovered, run},
+    report::{Broken, ByPolicy, Report, Times, Uncovered, run},
 };
 use crate::{
     fencing::{

@@ -18,10 +18,19 @@ pub struct ByPolicy {
     pub overlap_seconds: f64,
     pub needless_evictions: u64,
     /// From the loss of the cluster until the next attempt's containers ran.
-    pub rerun_median_s: f64,
-    pub rerun_max_s: f64,
+    pub rerun_s: Times,
+    /// The same by the length of the lease.
+    pub rerun_s_by_lease_s: BTreeMap<u64, Times>,
+}
+
+/// Times in seconds.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Times {
+    pub count: u64,
+    pub median: f64,
+    pub max: f64,
     #[serde(skip)]
-    took: Vec<u64>,
+    millis: Vec<u64>,
 }
 
 /// Overlaps that no rule prevents without the watchdog: a node cut off (T5), or an API server down while the lease ended.
@@ -86,7 +95,8 @@ impl Report {
         for rerun in &history.reruns {
             let policy = self.policy(rerun.policy);
             policy.reruns += 1;
-            policy.took.push(rerun.took);
+            policy.rerun_s.add(rerun.took);
+            policy.rerun_s_by_lease_s.entry(rerun.ttl / 1_000).or_default().add(rerun.took);
         }
         for (policy, _) in &history.needless {
             self.policy(*policy).needless_evictions += 1;
@@ -122,17 +132,29 @@ impl Report {
 
     fn finish(&mut self) {
         for policy in self.by_policy.values_mut() {
-            policy.took.sort_unstable();
-            let seconds = |millis: Option<&u64>| {
-                millis.map_or(0.0, |millis| std::time::Duration::from_millis(*millis).as_secs_f64())
-            };
-            policy.rerun_max_s = seconds(policy.took.last());
-            policy.rerun_median_s = seconds(policy.took.get(policy.took.len() / 2));
+            policy.rerun_s.finish();
+            policy.rerun_s_by_lease_s.values_mut().for_each(Times::finish);
         }
     }
 
     /// Whether every rule held in every seed.
     pub fn holds(&self) -> bool {
         self.broken == 0 && self.overlaps == 0
+    }
+}
+
+impl Times {
+    fn add(&mut self, millis: u64) {
+        self.count += 1;
+        self.millis.push(millis);
+    }
+
+    fn finish(&mut self) {
+        self.millis.sort_unstable();
+        let seconds = |millis: Option<&u64>| {
+            millis.map_or(0.0, |millis| std::time::Duration::from_millis(*millis).as_secs_f64())
+        };
+        self.max = seconds(self.millis.last());
+        self.median = seconds(self.millis.get(self.millis.len() / 2));
     }
 }

@@ -94,14 +94,21 @@ fn draw_faults(rng: &mut Rng, terms: &Terms, clusters: usize, replicas: usize) -
         let kind = Kind::ALL[pick(rng, Kind::ALL.len())];
         faults.push(fault(rng, kind, terms, clusters, replicas));
         // Troubles seldom come alone: a dead agent behind a cut link is the case that matters most.
-        if rng.below(3) == 0 {
-            let second = [Kind::Cut, Kind::BlackHole, Kind::AgentCrash, Kind::ApiDown][pick(rng, 4)];
-            let mut with = fault(rng, second, terms, clusters, replicas);
-            let first = faults[faults.len() - 1];
-            with.at = first.at + rng.below(10_000);
-            with.until = with.at + lasting(rng, second, terms);
-            with.cluster = first.cluster;
-            faults.push(with);
+        let first = faults[faults.len() - 1];
+        let inside =
+            !matches!(first.kind, Kind::Cut | Kind::ClockJump | Kind::HumanDeletes | Kind::HumanTakesName);
+        if rng.below(if inside { 2 } else { 4 }) == 0 {
+            let others =
+                [Kind::Cut, Kind::Cut, Kind::BlackHole, Kind::AgentCrash, Kind::ApiDown][pick(rng, 5)];
+            let second = if first.kind == Kind::BlackHole { Kind::Cut } else { others };
+            let at = first.at + rng.below(10_000);
+            let until = (at + lasting(rng, second, terms)).max(first.until);
+            faults.push(Fault {
+                at,
+                until,
+                cluster: first.cluster,
+                ..fault(rng, second, terms, clusters, replicas)
+            });
         }
     }
     faults

@@ -24,15 +24,22 @@ impl World {
         self.say(|| format!("fault {} begins ({cluster}, {replica})", kind.word()));
         match kind {
             Kind::AgentCrash | Kind::AgentUpgrade => self.agents[cluster].up = false,
-            Kind::AgentPause => self.agents[cluster].paused_until = until,
-            Kind::Cut => self.links[cluster].cut += 1,
-            Kind::BlackHole => self.links[cluster].hole += 1,
+            Kind::AgentPause => {
+                let agent = &mut self.agents[cluster];
+                agent.paused_until = agent.paused_until.max(until);
+            }
+            Kind::Cut | Kind::BlackHole => {}
             Kind::PlaneDown => self.plane_down += 1,
             Kind::PostgresDown => self.postgres.down = true,
             Kind::ApiDown => self.kubes[cluster].api_down += 1,
             Kind::NodeCut => self.kubes[cluster].node_cut += 1,
             Kind::Destroyed => self.destroy(cluster, draw),
-            Kind::ReplicaPause => self.replicas[replica].paused_until = until,
+            Kind::ReplicaPause if draw.is_multiple_of(2) => {
+                let replica = &mut self.replicas[replica];
+                replica.paused_until = replica.paused_until.max(until);
+            }
+            // Between a decision and its commit is the worst moment.
+            Kind::ReplicaPause => self.replicas[replica].pauses_next = Some(until),
             Kind::ReplicaCrash => self.replicas[replica].down += 1,
             Kind::ClockJump => {
                 self.replicas[replica].wall += if draw.is_multiple_of(2) { 3_600_000 } else { -3_600_000 }
@@ -41,7 +48,7 @@ impl World {
                 self.postgres.fail_over(self.now, draw % 2_000);
                 self.say(|| "postgres: a replica takes over".to_owned());
             }
-            Kind::Copy => self.copy(fault),
+            Kind::Copy => return self.copy(fault),
             Kind::HumanDeletes => self.human_deletes(cluster),
             Kind::HumanTakesName => self.human_takes_name(cluster, draw),
             Kind::FencerCrash => self.kubes[cluster].fencer_up = false,
@@ -59,13 +66,12 @@ impl World {
         match kind {
             Kind::AgentCrash => return self.agent_returns(fault, !draw.is_multiple_of(3)),
             Kind::AgentUpgrade => return self.agent_returns(fault, true),
-            Kind::Cut => self.links[cluster].cut -= 1,
-            Kind::BlackHole => self.links[cluster].hole -= 1,
             Kind::PlaneDown => self.plane_returns(),
             Kind::PostgresDown => self.postgres.down = false,
             Kind::ApiDown => self.api_returns(cluster),
             Kind::NodeCut => self.node_returns(cluster),
             Kind::ReplicaCrash => self.replica_returns(replica),
+            Kind::ReplicaPause => self.replicas[replica].pauses_next = None,
             Kind::FencerCrash => {
                 self.kubes[cluster].fencer_up = true;
                 self.kubes[cluster].hindered = self.now;
@@ -195,6 +201,9 @@ impl World {
         let total = self.postgres.now.clusters[cluster].total;
         if total <= past {
             // There is no past that old yet.
+            if self.now < self.scenario.healed + 20 * terms.ttl {
+                self.after(terms.heartbeat, Event::Begin(fault));
+            }
             return;
         }
         let (index, clock) = (self.agents.len(), Clock::draw(&mut self.rng));

@@ -16,7 +16,7 @@ use crate::{
         leader::{Intent, Replica},
         message::{Answer, Beat},
         postgres::Postgres,
-        scenario::{Ms, Scenario, pick},
+        scenario::{Ms, Scenario},
     },
     rng::Rng,
 };
@@ -117,8 +117,6 @@ pub struct Way {
 /// The link of one cluster, as it is now.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
-    pub cut: u32,
-    pub hole: u32,
     /// From the agent to the database.
     renewals: Way,
     /// From the database over agent and API server to the fencer.
@@ -190,7 +188,7 @@ impl World {
             plane_down: 0,
             agents,
             kubes,
-            links: vec![Link { cut: 0, hole: 0, renewals: Way::NEW, fence: Way::NEW }; clusters],
+            links: vec![Link { renewals: Way::NEW, fence: Way::NEW }; clusters],
             history: History::default(),
             lost: vec![None; jobs],
             uids: 0,
@@ -238,48 +236,54 @@ impl World {
         from + self.rng.below(to.saturating_sub(from).max(1))
     }
 
-    /// Sends an agent's beat to some replica, as a load balancer would.
+    /// Sends an agent's beat to its replica, or to the next that takes connections.
     pub fn send_up(&mut self, beat: Beat) {
         let up: Vec<usize> =
             (0..self.replicas.len()).filter(|&replica| self.replicas[replica].down == 0).collect();
         if up.is_empty() || self.plane_down > 0 {
             return;
         }
-        let replica = up[pick(&mut self.rng, up.len())];
+        let replica = up[self.agents[beat.agent].replica % up.len()];
         let link = ids::index_of(beat.cluster);
-        self.carry(link, move || Event::Beat { replica, beat: Box::new(beat.clone()) });
+        self.carry(link, true, move || Event::Beat { replica, beat: Box::new(beat.clone()) });
     }
 
     /// Sends an answer to an agent.
     pub fn send_down(&mut self, agent: usize, answer: &Answer) {
         let link = ids::index_of(self.agents[agent].id);
         let answer = answer.clone();
-        self.carry(link, move || Event::Answer { agent, answer: Box::new(answer.clone()) });
+        self.carry(link, false, move || Event::Answer { agent, answer: Box::new(answer.clone()) });
     }
 
     /// Carries a message over a link: perhaps not, perhaps twice, perhaps late.
-    fn carry(&mut self, link: usize, event: impl Fn() -> Event) {
-        if self.links[link].cut > 0 || self.rng.below(1_000) < self.scenario.lost_permille {
+    fn carry(&mut self, link: usize, up: bool, event: impl Fn() -> Event) {
+        let troubles: Vec<Fault> = self.troubles(link, up).copied().collect();
+        let cut = troubles.iter().any(|fault| fault.kind == Kind::Cut);
+        if cut || self.rng.below(1_000) < self.scenario.lost_permille {
             return;
         }
+        let held = troubles.iter().map(|fault| fault.until).max().unwrap_or(self.now) - self.now;
         let copies = if self.rng.below(1_000) < self.scenario.twice_permille { 2 } else { 1 };
         for _ in 0..copies {
             let slow = self.scenario.slow;
-            let mut delay = self.between(5, 5 + slow);
-            if self.links[link].hole > 0 {
-                delay += self.hole_ends(link).saturating_sub(self.now) + self.between(0, 2_000);
-            }
+            let late = if held > 0 { self.between(0, 2_000) } else { 0 };
+            let delay = held + late + self.between(5, 5 + slow);
             self.after(delay, event());
         }
     }
 
-    fn hole_ends(&self, link: usize) -> Ms {
-        let holes = self
-            .scenario
-            .faults
-            .iter()
-            .filter(|fault| fault.kind == Kind::BlackHole && fault.cluster == link);
-        holes.map(|fault| fault.until).filter(|until| *until > self.now).max().unwrap_or(self.now)
+    /// The cuts and holes that a message meets now; some close one direction only.
+    fn troubles(&self, link: usize, up: bool) -> impl Iterator<Item = &Fault> {
+        let now = self.now;
+        self.scenario.faults.iter().filter(move |fault| {
+            let open = match fault.draw % 4 {
+                0 => up,
+                1 => !up,
+                _ => false,
+            };
+            let kind = matches!(fault.kind, Kind::Cut | Kind::BlackHole);
+            kind && fault.cluster == link && fault.at <= now && now < fault.until && !open
+        })
     }
 
     /// Looks again at which links work, after something changed.
@@ -293,8 +297,8 @@ impl World {
             let good = plane
                 && agent.up
                 && agent.paused_until <= now
-                && self.links[index].cut == 0
-                && self.links[index].hole == 0;
+                && self.troubles(index, true).next().is_none()
+                && self.troubles(index, false).next().is_none();
             let kube = &self.kubes[index];
             let fence = good && kube.answers() && kube.fencer_up;
             self.links[index].renewals.turn(good, now);
