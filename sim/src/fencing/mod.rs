@@ -13,6 +13,8 @@ mod inside;
 mod kube;
 mod leader;
 mod message;
+#[cfg(test)]
+mod model;
 mod plane;
 mod postgres;
 mod report;
