@@ -74,14 +74,10 @@ impl History {
             window.filter(|window| window.order.len() >= ENOUGH).map(|window| (window, *basis))
         });
         match found {
-            Some((window, basis)) => Prediction {
-                millis: window.median(),
-                late_millis: window.late(),
-                basis,
-            },
-            None => {
-                Prediction { millis: UNKNOWN_MS, late_millis: UNKNOWN_MS * 10, basis: Basis::Nothing }
+            Some((window, basis)) => {
+                Prediction { millis: window.median(), late_millis: window.late(), basis }
             }
+            None => Prediction { millis: UNKNOWN_MS, late_millis: UNKNOWN_MS * 10, basis: Basis::Nothing },
         }
     }
 

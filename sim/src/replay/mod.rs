@@ -5,6 +5,7 @@
 //! reason, or by naming the rule that a policy broke.
 
 mod engine;
+pub mod export;
 pub mod figures;
 pub mod generate;
 pub mod input;

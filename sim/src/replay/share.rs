@@ -1,9 +1,8 @@
-//! Shares: what each team was owed while it waited, and how much of that it got.
+//! Shares: what each team was owed, and how much of that it got.
 //!
-//! A team is guaranteed an equal part of the fleet. While it has waiting jobs that would fit within what it does not use
-//! of that part, it is owed the part, but no more than it uses and asks for. The share error is the owed capacity that it
-//! did not have, over the owed capacity, summed over the time it waited so. 0 means never below its guarantee while it
-//! waited.
+//! A team is guaranteed an equal part of the fleet. At any time it is owed that part, but no more than what it uses and
+//! what its waiting jobs would add that fit into the rest of it. The share error is the owed capacity that it did not have,
+//! over the owed capacity, summed over time. 0 means never below its guarantee while it waited.
 
 use std::collections::BTreeMap;
 
@@ -105,7 +104,10 @@ impl Shares {
 impl Team {
     /// Adds what passed since the team last changed, hour by hour.
     fn advance(&mut self, now: Millis) {
-        let owed = self.owed();
+        let (owed, waits) = self.owed();
+        if owed == 0 {
+            self.since = now;
+        }
         while self.since < now {
             let hour = self.since / HOUR;
             let until = now.min((hour + 1) * HOUR);
@@ -113,19 +115,19 @@ impl Team {
                 self.close_hour();
                 self.hour = (hour, 0, 0);
             }
-            self.add(until - self.since, owed);
-            self.since = if owed.is_none() && until < now { now } else { until };
+            self.add(until - self.since, owed, waits);
+            self.since = until;
         }
     }
 
-    fn add(&mut self, span: Millis, owed: Option<i64>) {
+    fn add(&mut self, span: Millis, owed: i64, waits: bool) {
         let time = i128::from(span);
-        let Some(owed) = owed else { return };
         let missing = i128::from((owed - self.used).max(0)) * time;
         let owed = i128::from(owed) * time;
         self.sums.owed += owed;
         self.sums.missing += missing;
-        self.sums.waited += span;
+        self.sums.used += i128::from(self.used) * time;
+        self.sums.waited += if waits { span } else { 0 };
         self.hour.1 += missing;
         self.hour.2 += owed;
     }
@@ -138,14 +140,14 @@ impl Team {
         }
     }
 
-    /// What it is owed now; None while nothing waits that fits its guarantee.
-    fn owed(&self) -> Option<i64> {
+    /// What it is owed now, and whether it waits for some of that.
+    fn owed(&self) -> (i64, bool) {
         let left = self.sums.guaranteed - self.used;
         let wanted: i64 = self
             .pending
             .range(..=left)
             .map(|(milli, count)| milli.saturating_mul(i64::try_from(*count).unwrap_or(i64::MAX)))
             .fold(0, i64::saturating_add);
-        (wanted > 0).then(|| self.sums.guaranteed.min(self.used.saturating_add(wanted)))
+        (self.sums.guaranteed.min(self.used.saturating_add(wanted)), wanted > 0)
     }
 }

@@ -37,8 +37,7 @@ impl<'a> Squadron<'a> {
 
     fn shape(&self, job: &Job) -> Shape {
         let bits = job.models.iter().map(|model| bit(&self.models, model)).filter(|bit| *bit < 63);
-        let models =
-            if job.models.is_empty() { u64::MAX } else { bits.fold(0, |mask, bit| mask | 1 << bit) };
+        let models = if job.models.is_empty() { u64::MAX } else { bits.fold(0, |mask, bit| mask | 1 << bit) };
         Shape { tenant: job.team + 1, gpus: job.gpus, milli: milli_of(job), models }
     }
 }

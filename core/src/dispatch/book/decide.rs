@@ -56,7 +56,53 @@ impl Book {
         let fits = self.sites.iter().enumerate().filter_map(|(index, site)| {
             let left = site.free(shape.models) - shape.milli;
             let open = site.open && left >= 0 && self.kept_from(line, index, now).is_none();
-            open.then(|| (left, site.total(shape.models), index))
+            let b = 8000;
+            let total = site.total(shape.models);
+            let small = shape.milli < b;
+            open.then(|| match self.terms.place {
+                0 => (0, left, total, index),
+                1 => (0, total, left, index),
+                2 => (
+                    if small { i64::from((left + shape.milli) % b < shape.milli) } else { 0 },
+                    left,
+                    total,
+                    index,
+                ),
+                3 => (
+                    if small { i64::from((left + shape.milli) % b < shape.milli) } else { 0 },
+                    total,
+                    left,
+                    index,
+                ),
+                4 => {
+                    if small {
+                        (i64::from((left + shape.milli) % b < shape.milli), total, left, index)
+                    } else {
+                        (0, left, total, index)
+                    }
+                }
+                5 => {
+                    if small {
+                        (0, total, left, index)
+                    } else {
+                        (0, left, total, index)
+                    }
+                }
+                6 => {
+                    if small {
+                        (0, total, left, index)
+                    } else {
+                        (0, -left, total, index)
+                    }
+                }
+                _ => {
+                    if small {
+                        (0, total, left, index)
+                    } else {
+                        (0, -total, left, index)
+                    }
+                }
+            })
         });
         fits.min().map(|(.., index)| index)
     }
@@ -68,8 +114,7 @@ impl Book {
         let class = self.class(line);
         let predicted = self.history.predict(shape.kind()).millis;
         let waited = now.saturating_sub(submitted);
-        let pressure =
-            (class == Class::Borrowing).then(|| self.tenants.pressure(shape.tenant, shape.milli));
+        let pressure = (class == Class::Borrowing).then(|| self.tenants.pressure(shape.tenant, shape.milli));
         let score = score(&self.terms, shape, predicted, waited, pressure);
         Some(Rank { class, score, submitted, job })
     }

@@ -29,7 +29,9 @@ pub struct Terms {
     /// Clusters that may be kept at one time.
     pub reservations: usize,
     /// Whether backfill goes by the time by which nine of ten end instead of the median.
-    pub careful_backfill: bool,
+    pub careful_backfill: u32,
+    pub place: u32,
+    pub gpu_quarters: u32,
 }
 
 impl Default for Terms {
@@ -44,7 +46,9 @@ impl Default for Terms {
             reserve_borrowing: 4 * 3_600_000,
             reserve_from: 2_000,
             reservations: 1,
-            careful_backfill: false,
+            careful_backfill: 0,
+            place: 0,
+            gpu_quarters: 4,
         }
     }
 }
@@ -91,11 +95,10 @@ pub(super) fn score(
 ) -> f64 {
     let seconds = real(predicted) / 1_000.0 + 1.0;
     let gpus = real(u64::try_from(shape.milli).unwrap_or(0)) / 1_000.0;
-    let size = quarters(seconds * gpus, terms.size_quarters);
+    let size = quarters(seconds, terms.size_quarters) * quarters(gpus, terms.gpu_quarters);
     let patience = 1.0 + real(waited) / real(terms.patience.max(1));
-    let pressed = pressure.map_or(1.0, |pressure| {
-        quarters((real(pressure) / 1_000.0).max(1.0), terms.pressure_quarters)
-    });
+    let pressed = pressure
+        .map_or(1.0, |pressure| quarters((real(pressure) / 1_000.0).max(1.0), terms.pressure_quarters));
     size * pressed / quarters(patience, terms.patience_quarters)
 }
 

@@ -101,8 +101,9 @@ impl Book {
             return None;
         }
         let predicted = self.history.predict(shape.kind());
-        let runs = if self.terms.careful_backfill { predicted.late_millis } else { predicted.millis };
-        let gone_by_then = now.saturating_add(runs) <= reservation.expected;
+        let runs = if self.terms.careful_backfill > 0 { predicted.late_millis } else { predicted.millis };
+        let gone_by_then =
+            self.terms.careful_backfill < 2 && now.saturating_add(runs) <= reservation.expected;
         let beside = shape.milli <= reservation.beside;
         (!gone_by_then && !beside).then_some(reservation)
     }

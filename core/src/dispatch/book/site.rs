@@ -120,6 +120,10 @@ impl Site {
     }
 
     fn usable_of(&self, parts: &[Part], models: u64) -> i64 {
-        parts.iter().filter(|part| models >> self.pools[part.pool].model & 1 == 1).map(|part| part.milli).sum()
+        parts
+            .iter()
+            .filter(|part| models >> self.pools[part.pool].model & 1 == 1)
+            .map(|part| part.milli)
+            .sum()
     }
 }

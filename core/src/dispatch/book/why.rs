@@ -34,7 +34,9 @@ impl Book {
                 reasons.push(Why::Closed { site });
             } else if free < shape.milli {
                 reasons.push(Why::Full { site, free });
-            } else if let Some(kept) = self.by_shape.get(&shape).and_then(|line| self.kept_from(*line, site, now)) {
+            } else if let Some(kept) =
+                self.by_shape.get(&shape).and_then(|line| self.kept_from(*line, site, now))
+            {
                 reasons.push(Why::KeptFor { site, job: kept.job, until: kept.expected });
             } else {
                 return Vec::new();

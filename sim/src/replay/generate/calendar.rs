@@ -18,7 +18,7 @@ impl Calendar {
         let mut sum = 0.0;
         let mut mood = 0.0;
         for day in 0..assumptions.days.max(1) {
-            mood = 0.7 * mood + normal(rng) * assumptions.unrest;
+            mood = assumptions.memory * mood + normal(rng) * assumptions.unrest;
             let week = if day % 7 >= 5 { 0.65 } else { 1.0 };
             for hour in 0..24 {
                 let phase = std::f64::consts::TAU * (f64::from(hour) - 15.0) / 24.0;

@@ -5,18 +5,21 @@ use crate::{
     rng::Rng,
 };
 
-/// Gang sizes with their part of all kinds of jobs.
+/// Gang sizes with their part of all jobs.
 const SIZES: [(u32, f64); 9] = [
-    (1, 0.88),
-    (2, 0.025),
-    (4, 0.03),
-    (8, 0.062),
-    (16, 0.0022),
-    (24, 0.0003),
-    (32, 0.0008),
-    (64, 0.0004),
-    (128, 0.0002),
+    (1, 0.93),
+    (2, 0.015),
+    (4, 0.02),
+    (8, 0.033),
+    (16, 0.0015),
+    (24, 0.0002),
+    (32, 0.0003),
+    (64, 0.0002),
+    (128, 0.0001),
 ];
+
+/// Kinds of jobs of one size in one team.
+const KINDS: usize = 6;
 
 /// A kind of job that recurs.
 #[derive(Clone, Debug)]
@@ -31,14 +34,19 @@ pub(super) struct Template {
 }
 
 struct Team {
-    /// Sums of the parts of its templates.
-    templates: Vec<(f64, Template)>,
+    /// Kinds of jobs by size.
+    kinds: Vec<Vec<Template>>,
+    /// How much it likes each size.
+    likes: Vec<f64>,
     /// How busy it is on each day.
     days: Vec<f64>,
 }
 
 pub(super) struct Mix {
     teams: Vec<Team>,
+    /// Part of all jobs that each size should have, and how many it has.
+    wanted: Vec<f64>,
+    made: Vec<f64>,
 }
 
 impl Mix {
@@ -49,23 +57,43 @@ impl Mix {
         if let Some(team) = teams.get_mut(flooding) {
             flood(team, total * assumptions.flood);
         }
-        Mix { teams }
+        let parts =
+            sizes(assumptions).map(|(gpus, part)| if gpus >= 16 { part * assumptions.gangs } else { part });
+        let parts: Vec<f64> = parts.collect();
+        let sum: f64 = parts.iter().sum();
+        let wanted: Vec<f64> = parts.iter().map(|part| part / sum).collect();
+        Mix { teams, made: vec![0.0; wanted.len()], wanted }
     }
 
-    /// The team and kind of job of a session that begins on this day.
+    /// The team and kind of job of a session that begins on this day. Sizes that lag behind their part come first.
     pub(super) fn session(&self, day: usize, rng: &mut Rng) -> (usize, &Template) {
-        let weight = |team: &Team| team.days.get(day).or(team.days.last()).copied().unwrap_or(0.0);
+        let total: f64 = self.made.iter().sum::<f64>() + 1.0;
+        let lag = |size: usize| (self.wanted[size] * total - self.made[size]) / self.wanted[size].sqrt();
+        let size = (0..self.wanted.len()).max_by(|a, b| lag(*a).total_cmp(&lag(*b))).unwrap_or(0);
+        let weight =
+            |team: &Team| team.likes[size] * team.days.get(day).or(team.days.last()).copied().unwrap_or(0.0);
         let mut wanted = rng.unit() * self.teams.iter().map(weight).sum::<f64>();
         let found = self.teams.iter().position(|team| {
             wanted -= weight(team);
             wanted < 0.0
         });
         let index = found.unwrap_or(0);
-        let templates = &self.teams[index].templates;
-        let wanted = rng.unit() * templates.last().map_or(1.0, |(sum, _)| *sum);
-        let at = templates.partition_point(|(sum, _)| *sum <= wanted).min(templates.len() - 1);
-        (index, &templates[at].1)
+        let kinds = &self.teams[index].kinds[size];
+        (index, &kinds[usize::try_from(rng.below(kinds.len() as u64)).unwrap_or(0)])
     }
+
+    /// Counts a job of a session.
+    pub(super) fn count(&mut self, gpus: u32) {
+        let size = SIZES.iter().position(|(known, _)| *known == gpus);
+        if let Some(made) = size.and_then(|size| self.made.get_mut(size)) {
+            *made += 1.0;
+        }
+    }
+}
+
+fn sizes(assumptions: &Assumptions) -> impl Iterator<Item = (u32, f64)> {
+    let largest = assumptions.largest_gang.max(1);
+    SIZES.into_iter().filter(move |(gpus, _)| *gpus <= largest)
 }
 
 /// Every fourth day belongs to the flood.
@@ -87,36 +115,26 @@ fn team(assumptions: &Assumptions, rank: usize, rng: &mut Rng) -> Team {
         part * f64::exp(mood)
     });
     let days = days.collect();
-    let taste = normal(rng) * 0.5;
-    let mut sum = 0.0;
-    let templates = (0..24).map(|_| {
-        sum += (normal(rng) * 0.8).exp();
-        (sum, template(assumptions, taste, rng))
+    let taste = normal(rng);
+    let kinds = sizes(assumptions).map(|(gpus, _)| {
+        let habit = normal(rng);
+        (0..KINDS).map(|_| template(assumptions, gpus, taste, habit, rng)).collect()
     });
-    let templates = templates.collect();
-    Team { templates, days }
+    let kinds: Vec<Vec<Template>> = kinds.collect();
+    let likes = kinds.iter().map(|_| (normal(rng) * 0.7).exp()).collect();
+    Team { kinds, likes, days }
 }
 
-fn template(assumptions: &Assumptions, taste: f64, rng: &mut Rng) -> Template {
-    let gpus = size(assumptions, rng);
-    let between = assumptions.recurrence.clamp(0.0, 1.0).sqrt();
-    let length = assumptions.gang_length * 0.35 * f64::from(gpus).log2().min(4.0);
+/// The spread between kinds is one of the team, of the team's habit with this size, and of the kind itself.
+fn template(assumptions: &Assumptions, gpus: u32, taste: f64, habit: f64, rng: &mut Rng) -> Template {
+    let recurrence = assumptions.recurrence.clamp(0.0, 1.0);
+    let between = 0.4 * taste + 0.5 * habit + 0.77 * normal(rng);
+    let length = if gpus > 1 { assumptions.gang_length } else { 0.0 };
     Template {
         gpus,
-        score: between * (taste * 0.7 + normal(rng) * 0.7) + length,
-        noise: (1.0 - assumptions.recurrence.clamp(0.0, 1.0)).sqrt(),
+        score: recurrence.sqrt() * between + length,
+        noise: (1.0 - recurrence).sqrt(),
         pause: (normal(rng) * 1.5 + 3.0).exp(),
-        longest_sweep: if gpus == 1 { 300.0 } else { 12.0 },
+        longest_sweep: if gpus == 1 { 300.0 } else { (48.0 / f64::from(gpus)).max(1.0) },
     }
-}
-
-fn size(assumptions: &Assumptions, rng: &mut Rng) -> u32 {
-    let allowed = |(gpus, _): &&(u32, f64)| *gpus <= assumptions.largest_gang.max(1);
-    let weight = |(gpus, part): &(u32, f64)| if *gpus >= 16 { part * assumptions.gangs } else { *part };
-    let mut wanted = rng.unit() * SIZES.iter().filter(allowed).map(weight).sum::<f64>();
-    let found = SIZES.iter().filter(allowed).find(|size| {
-        wanted -= weight(size);
-        wanted < 0.0
-    });
-    found.map_or(1, |(gpus, _)| *gpus)
 }

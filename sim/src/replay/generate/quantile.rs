@@ -65,12 +65,31 @@ pub(super) fn run_times(assumptions: &Assumptions, drafts: &[Draft]) -> Vec<f64>
     for (rank, index) in order.iter().enumerate() {
         seconds[*index] = assumptions.tail.seconds((real(rank) + 0.5) / real(drafts.len()));
     }
+    if assumptions.published_parts {
+        lay_out_parts(drafts, &mut seconds);
+    }
     let offered: f64 = drafts.iter().zip(&seconds).map(|(draft, time)| f64::from(draft.gpus) * time).sum();
     let span = f64::from(assumptions.days.max(1)) * 86_400.0;
     #[expect(clippy::cast_precision_loss, reason = "GPUs of a fleet")]
     let wanted = assumptions.load * assumptions.fleet_gpus as f64 * span;
     let factor = if offered > 0.0 { wanted / offered } else { 1.0 };
     seconds.iter().map(|time| time * factor).collect()
+}
+
+/// Scales the run times of each class of sizes, so that it holds its part of the GPU time.
+fn lay_out_parts(drafts: &[Draft], seconds: &mut [f64]) {
+    for (sizes, part) in [(1..=1, 0.18), (2..=7, 0.21), (8..=15, 0.48), (16..=u32::MAX, 0.13)] {
+        let inside = |draft: &Draft| sizes.contains(&draft.gpus);
+        let held: f64 = drafts
+            .iter()
+            .zip(seconds.iter())
+            .filter(|(draft, _)| inside(draft))
+            .map(|(draft, time)| f64::from(draft.gpus) * time)
+            .sum();
+        for (_, time) in drafts.iter().zip(seconds.iter_mut()).filter(|(draft, _)| inside(draft)) {
+            *time *= part * 1e9 / held;
+        }
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "numbers of jobs")]
