@@ -1,6 +1,7 @@
 //! `lab`: what would happen, in virtual time. Nothing here reaches a control plane or a cluster.
 
 mod replay;
+mod trace;
 
 use clap::{Args, Subcommand};
 
@@ -11,7 +12,7 @@ Examples:
   squadron lab replay --jobs jobs.csv --fleet fleet.csv --json
   squadron lab replay --jobs jobs.csv.gz --fleet fleet.csv --policy multikueue-all-at-once --seed 3";
 
-/// Simulate: replay a trace over a fleet
+/// Simulate in virtual time: replay, trace
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub struct LabArgs {
@@ -22,10 +23,12 @@ pub struct LabArgs {
 #[derive(Debug, Subcommand)]
 enum LabVerb {
     Replay(replay::ReplayArgs),
+    Trace(trace::TraceArgs),
 }
 
 pub fn run(args: LabArgs, app: &App) -> Result<Exit, Failure> {
     match args.verb {
         LabVerb::Replay(args) => replay::run(&args, app),
+        LabVerb::Trace(args) => trace::run(&args, app),
     }
 }

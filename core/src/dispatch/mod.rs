@@ -6,9 +6,12 @@
 //! Fails safe: a snapshot that is too old makes jobs wait. Repaired by the next pass, which looks at everything again.
 
 mod blockers;
+pub mod book;
 mod choose;
 mod plan;
+pub mod predict;
 mod room;
+pub mod tenants;
 #[cfg(test)]
 mod tests;
 

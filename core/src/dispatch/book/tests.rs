@@ -1,0 +1,1 @@
+//! Order, quota, reservation; properties over random fleets.

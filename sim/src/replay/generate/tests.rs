@@ -1,0 +1,1 @@
+//! Traces have the shape that was asked for.
