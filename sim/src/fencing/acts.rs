@@ -2,7 +2,7 @@
 
 use squadron_core::{
     id::AttemptId,
-    lease::{Found, NotStarted, compare},
+    lease::{Found, Grant, NotStarted, compare},
 };
 
 use crate::fencing::{
@@ -10,6 +10,7 @@ use crate::fencing::{
     agent::Memory,
     kube::{Ended, Object, PodState},
     message::{Report, Want},
+    show,
     world::World,
 };
 
@@ -45,7 +46,7 @@ impl World {
             if self.finished(kube, uid) {
                 continue;
             }
-            self.say(|| format!("agent {index}: stops {}: {why}", crate::fencing::show(attempt)));
+            self.say(|| format!("agent {index}: stops {}: {why}", show(attempt)));
             self.evict(kube, attempt, policy);
             self.agents[index].disk.memory.insert(attempt, Memory::Fencing { uid, why });
             self.delete(kube, uid);
@@ -191,8 +192,7 @@ impl World {
         let Some(holder) = &agent.holder else { return };
         let (kube, id, now) = (agent.kube, agent.id, agent.clock.read(self.now));
         let ttl = self.scenario.terms.ttl;
-        let again =
-            self.without(Rule::R14).then_some(squadron_core::lease::Grant { created: false, ..want.grant });
+        let again = self.without(Rule::R14).then_some(Grant { created: false, ..want.grant });
         match holder.may_start(&again.unwrap_or(want.grant), ttl, now) {
             Ok(()) => {
                 self.say(|| format!("agent {index}: creates {}", want.name));

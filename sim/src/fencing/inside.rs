@@ -1,12 +1,16 @@
 //! Inside a cluster: the fencer and the watchdogs, which act when the agent does not.
 
-use squadron_core::lease::Fencing;
+use squadron_core::{
+    id::AttemptId,
+    lease::{Fencing, Policy},
+};
 
 use crate::fencing::{
     ablation::Rule,
     ids,
     kube::{Ended, PodState},
     scenario::Ms,
+    show,
     world::{Event, World},
 };
 
@@ -38,7 +42,7 @@ impl World {
         self.after(next, Event::Fencer { kube });
     }
 
-    fn fence(&mut self, kube: usize, stopped: &[(squadron_core::id::AttemptId, String)]) {
+    fn fence(&mut self, kube: usize, stopped: &[(AttemptId, String)]) {
         for (attempt, why) in stopped {
             let found =
                 self.kubes[kube].objects.values().find(|object| object.marks.attempt == Some(*attempt));
@@ -62,12 +66,7 @@ impl World {
     }
 
     /// Notes that an attempt is stopped for its lease.
-    pub fn evict(
-        &mut self,
-        kube: usize,
-        attempt: squadron_core::id::AttemptId,
-        policy: squadron_core::lease::Policy,
-    ) {
+    pub fn evict(&mut self, kube: usize, attempt: AttemptId, policy: Policy) {
         if kube < self.links.len() {
             let (lasted, survives) = (self.trouble(kube), self.survives());
             self.history.evicted(attempt, policy, lasted, survives, self.now);
@@ -91,7 +90,7 @@ impl World {
         (pod.stopping, pod.why) = (true, Ended::Watchdog);
         let (attempt, (at, before)) = (pod.attempt, pod.contact);
         let policy = self.scenario.jobs[ids::job_index(attempt.job)].policy;
-        self.say(|| format!("watchdog {kube}: ends {}", crate::fencing::show(attempt)));
+        self.say(|| format!("watchdog {kube}: ends {}", show(attempt)));
         let (lasted, survives) = (self.now - at + before, self.survives());
         self.history.evicted(attempt, policy, lasted, survives, self.now);
         let grace = self.scenario.terms.grace;

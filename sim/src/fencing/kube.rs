@@ -11,10 +11,11 @@ use squadron_core::{
 };
 
 use crate::fencing::{
-    history::Run,
+    history::{ReRun, Run},
     ids::Clock,
     message::Phase,
     scenario::Ms,
+    show,
     world::{Event, World},
 };
 
@@ -221,11 +222,7 @@ impl World {
         }
         if let Some(lost) = self.lost[run.job].take() {
             let took = self.now - lost;
-            self.history.reruns.push(crate::fencing::history::ReRun {
-                policy: run.policy,
-                ttl: self.scenario.terms.ttl,
-                took,
-            });
+            self.history.reruns.push(ReRun { policy: run.policy, ttl: self.scenario.terms.ttl, took });
         }
         let hindered: Vec<bool> =
             (0..self.kubes.len()).map(|kube| self.was_hindered(kube, self.now)).collect();
@@ -260,7 +257,7 @@ impl World {
         pod.state = PodState::Gone(why);
         let attempt = pod.attempt;
         self.history.ended(attempt, kube, now);
-        self.say(|| format!("kubelet {kube}: containers of {} end ({why:?})", crate::fencing::show(attempt)));
+        self.say(|| format!("kubelet {kube}: containers of {} end ({why:?})", show(attempt)));
         self.sweep(kube, uid);
         self.wake_agent(self.kubes[kube].agent, 200);
     }

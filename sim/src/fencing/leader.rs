@@ -4,7 +4,7 @@
 //! transactions come a little later; a pause may lie between (T7).
 
 use squadron_core::{
-    attempt::{Event as Told, reason},
+    attempt::{AttemptState, Event as Told, reason},
     id::AttemptId,
     job::JobState,
     lease::{
@@ -353,7 +353,7 @@ impl World {
             // Without the rule the assignment trusts what its pass had read.
             self.postgres.now.jobs[job].job.state = JobState::Queued;
             if let Some(attempt) = &mut self.postgres.now.jobs[job].job.attempt {
-                attempt.state = squadron_core::attempt::AttemptState::Lost;
+                attempt.state = AttemptState::Lost;
             }
         }
         self.advance(

@@ -36,7 +36,7 @@ pub use crate::fencing::{
 use crate::{
     fencing::{
         postgres::JobRow,
-        scenario::{Ms, Scenario},
+        scenario::Scenario,
         world::{Event, World},
     },
     rng::Rng,
@@ -214,6 +214,3 @@ fn row(index: usize, plan: scenario::JobPlan) -> JobRow {
     let (policy, retries_removed) = (plan.policy, plan.retries_removed);
     JobRow { job, policy, retries_removed, timeline: 1, attempts: Vec::new(), ended: None }
 }
-
-/// The longest that a single run may take in virtual time; a bound for loops in tests.
-pub const LONGEST: Ms = 24 * 3_600_000;

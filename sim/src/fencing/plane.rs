@@ -20,6 +20,8 @@ use crate::fencing::{
     ablation::Rule,
     ids,
     message::{Answer, Beat, Phase, Record, Report, Want},
+    postgres::AttemptRow,
+    show,
     world::World,
 };
 
@@ -46,7 +48,6 @@ impl World {
             Session::Superseded => true,
             Session::Refused { alarm } => {
                 self.say(|| format!("replica {replica}: refuses {}: {alarm}", beat.pod));
-                self.postgres.now.clusters[cluster].alarms += 1;
                 self.ask_operator(beat.agent);
                 true
             }
@@ -303,7 +304,7 @@ impl World {
         let step = match advance(&self.postgres.now.jobs[index].job, told, now) {
             Ok(step) => step,
             Err(refused) => {
-                self.say(|| format!("control plane: {} unchanged: {refused}", crate::fencing::show(attempt)));
+                self.say(|| format!("control plane: {} unchanged: {refused}", show(attempt)));
                 return false;
             }
         };
@@ -319,12 +320,7 @@ impl World {
     }
 
     /// What must hold after every step of a job (R1, R12).
-    fn check_step(
-        &mut self,
-        job: usize,
-        before: Option<crate::fencing::postgres::AttemptRow>,
-        kind: Option<ProofKind>,
-    ) {
+    fn check_step(&mut self, job: usize, before: Option<AttemptRow>, kind: Option<ProofKind>) {
         let row = &self.postgres.now.jobs[job];
         if row.attempts.iter().filter(|attempt| attempt.live).count() > 1 {
             self.history.broke(self.now, "a job has two live attempts");

@@ -12,7 +12,7 @@ use squadron_core::{
     lease::{Policy, Renewal, Row, Word},
 };
 
-use crate::fencing::scenario::Ms;
+use crate::fencing::{ids, scenario::Ms};
 
 /// A row of the attempt table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +55,6 @@ pub struct ClusterRow {
     pub applied: u64,
     /// Epoch and timeline of the newest whole inventory.
     pub inventory: (Epoch, u32),
-    pub alarms: u32,
     pub word: Option<Word>,
 }
 
@@ -152,7 +151,7 @@ impl Postgres {
             row.ended = row.ended.or(Some(at));
         }
         if let Some(changed) = step.desired_changed {
-            let index = crate::fencing::ids::index_of(changed);
+            let index = ids::index_of(changed);
             let generation = self.now.clusters[index].generation + 1;
             self.now.clusters[index].generation = generation;
             for attempt in self.now.jobs[job].attempts.iter_mut().filter(|attempt| !attempt.desired) {

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use squadron_core::{
     id::{AttemptId, ClusterId, Epoch, JobId},
     lease::{
-        Fencing, Grant, Holder, LeaseObject, Live, NotStarted, Policy, ProofKind, Renewal, Row, Terms,
-        Tick, Verdict, is_news, judge,
+        Fencing, Grant, Holder, LeaseObject, Live, NotStarted, Policy, ProofKind, Renewal, Row, Terms, Tick,
+        Verdict, is_news, judge,
     },
 };
 use uuid::Uuid;

@@ -1,10 +1,11 @@
-//! The searches that every run of the tests makes.
+//! The searches that every run of the tests makes: each bound is small, together they cover what can go wrong.
 
 use squadron_core::lease::Policy;
 
-use super::{Bounds, Without, search};
+use super::{Bounds, Search, Without, search};
 
-const SMALL: Bounds = Bounds {
+/// Attempt 1 runs in cluster 0 behind a link that loses, repeats and delays; attempt 2 may follow in cluster 1.
+const LOST: Bounds = Bounds {
     policy: Policy::Fence,
     time: 5,
     beats: [1, 2],
@@ -17,15 +18,65 @@ const SMALL: Bounds = Bounds {
     without: None,
 };
 
-fn holds(bounds: Bounds) -> super::Search {
+/// Attempt 1 is offered and may be accepted late; both links lose, repeat and delay.
+const OFFERED: Bounds = Bounds { time: 3, beats: [1, 2], quick: false, offered: true, ..LOST };
+
+fn holds(bounds: Bounds) -> Search {
     let found = search(bounds);
-    println!("{bounds:?}: {} states", found.states);
-    assert_eq!(found.counterexample, None);
+    println!("{} states: {bounds:?}", found.states);
+    assert_eq!(found.counterexample, None, "{bounds:?}");
     found
 }
 
+/// A search without one rule finds two copies at once.
+fn breaks(bounds: Bounds, without: Without) {
+    let found = search(Bounds { without: Some(without), ..bounds });
+    let way = found.counterexample.unwrap_or_else(|| panic!("nothing breaks without {without:?}"));
+    println!("{} states, {} steps to two copies without {without:?}", found.states, way.len());
+}
+
 #[test]
-fn g7_no_order_of_events_runs_two_copies_of_a_fenced_job() {
-    let found = holds(SMALL);
-    assert!(found.second_ran, "or nothing was shown");
+fn g7_no_loss_or_order_of_messages_runs_two_copies() {
+    let found = holds(LOST);
+    assert!(found.second_ran && found.closed, "or nothing was shown");
+}
+
+#[test]
+fn g7_no_dead_agent_leaves_a_second_copy() {
+    assert!(holds(Bounds { deaths: [1, 0], ..LOST }).second_ran);
+}
+
+#[test]
+fn g7_no_two_leaders_make_a_second_copy() {
+    assert!(holds(Bounds { takeovers: 1, pauses: 1, ..LOST }).second_ran);
+}
+
+#[test]
+fn g7_no_slow_clock_makes_a_second_copy() {
+    assert!(holds(Bounds { slips: 1, time: 6, beats: [0, 2], ..LOST }).second_ran);
+}
+
+#[test]
+fn g7_no_late_acceptance_makes_a_second_copy() {
+    assert!(holds(OFFERED).second_ran);
+}
+
+#[test]
+fn g7_a_waiting_job_is_never_started_twice() {
+    let found = holds(Bounds { policy: Policy::Wait, deaths: [1, 0], takeovers: 1, beats: [1, 1], ..LOST });
+    assert!(!found.closed, "no time closes its attempt");
+    assert!(
+        holds(Bounds { policy: Policy::Wait, ..OFFERED }).closed,
+        "but one that was never accepted is closed"
+    );
+}
+
+#[test]
+fn the_search_finds_what_each_rule_prevents() {
+    breaks(LOST, Without::Proof);
+    breaks(LOST, Without::Guard);
+    breaks(LOST, Without::Sent);
+    breaks(LOST, Without::Deadline);
+    breaks(Bounds { deaths: [1, 0], ..LOST }, Without::Fencer);
+    breaks(Bounds { takeovers: 1, pauses: 1, ..LOST }, Without::Term);
 }
