@@ -15,8 +15,8 @@ pub struct Bounds {
     pub time: u64,
     /// Beats that each cluster's agent may send.
     pub beats: [u64; 2],
-    /// Messages of cluster 1 are neither lost nor late; its beats happen at any time.
-    pub quick: bool,
+    /// Messages of the cluster are not late; a beat that is lost is one that is not sent.
+    pub quick: [bool; 2],
     /// Attempt 1 is offered to cluster 0 and not accepted yet.
     pub offered: bool,
     /// Times that each agent may die.
@@ -43,14 +43,10 @@ pub enum Without {
     Deadline,
     /// R7: no fencer.
     Fencer,
-    /// R9: the first look counts the time before it.
-    Freeze,
-    /// R10: a write does not look at term and renewal again.
-    Term,
 }
 
 impl Bounds {
-    /// Times in units: a lease of 2, a grace of 1, and 1 of drift if clocks may lose a tick. Nobody is late to look at
+    /// Times in units: a lease of 2, a grace of 2, and 1 of drift if clocks may lose a tick. Nobody is late to look at
     /// its clock here, so a poll needs no time.
     pub fn terms(&self) -> Terms {
         let drift_permille = 500 * u64::from(self.slips);
@@ -60,9 +56,9 @@ impl Bounds {
             look: 1,
             suspect_after: 1,
             drift_permille,
-            grace: 1,
+            grace: 2,
             poll: 0,
-            grant: 2,
+            grant: 1,
         };
         Terms { suspect_after: terms.expiry(), ..terms }
     }
@@ -169,8 +165,8 @@ impl Fleet {
         let wants = Some((1, accepted_by, false));
         let answer = |cluster, wants| Answer { cluster, epoch: Epoch(1), number: 1, generation: 1, wants };
         let mut clusters = [Cluster::new(&bounds.terms()), Cluster::new(&bounds.terms())];
-        if bounds.quick {
-            clusters[1].generation = 1;
+        for (index, cluster) in clusters.iter_mut().enumerate() {
+            cluster.generation = u32::from(bounds.quick[index]);
         }
         Fleet {
             bounds,

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use squadron_core::{
     id::{AttemptId, ClusterId, Epoch, JobId},
     lease::{
-        Fencing, Grant, Holder, LeaseObject, Live, NotStarted, Policy, ProofKind, Renewal, Row, Terms, Tick,
-        Verdict, is_news, judge,
+        Ears, Fencing, Grant, Holder, LeaseObject, Live, NotStarted, Policy, ProofKind, Renewal, Row, Terms,
+        Tick, Verdict, is_news, judge,
     },
 };
 use uuid::Uuid;
@@ -90,7 +90,7 @@ pub fn apply(fleet: &Fleet, action: Action) -> Fleet {
         Action::Pass { slips } => pass(&mut next, slips),
         Action::Send { cluster } => {
             let beat = send(&mut next, cluster);
-            if let Some(beat) = beat.filter(|_| cluster == 1 && fleet.bounds.quick) {
+            if let Some(beat) = beat.filter(|_| fleet.bounds.quick[cluster]) {
                 let answer = hear(&mut next, beat);
                 next.beats.remove(&beat);
                 arrives(&mut next, answer);
@@ -158,10 +158,10 @@ impl Cluster {
         if let Some(agent) = &self.agent {
             stop.extend(agent.must_stop(&held, terms, now).into_iter().map(|(id, _)| id));
         }
-        self.write_lease();
         if fenced {
-            self.fencer.read(self.lease, terms, now);
             self.mark = self.fencer.mark(now);
+            self.write_lease();
+            self.fencer.read(self.lease, terms, now);
             if let Fencing::Stop(stopped) = self.fencer.judge(&held, now) {
                 stop.extend(stopped.into_iter().map(|(id, _)| id));
             }
@@ -225,7 +225,7 @@ fn hear(fleet: &mut Fleet, beat: Beat) -> Option<Answer> {
 
 /// A message of a cluster whose messages are quick.
 fn arrives(fleet: &mut Fleet, answer: Option<Answer>) {
-    if let Some(answer) = answer.filter(|answer| answer.cluster == 1 && fleet.bounds.quick) {
+    if let Some(answer) = answer.filter(|answer| fleet.bounds.quick[answer.cluster]) {
         fleet.answers.remove(&answer);
         answered(fleet, answer);
     }
@@ -284,10 +284,7 @@ fn returns(cluster: &mut Cluster) {
 fn take(fleet: &mut Fleet, leader: usize) {
     fleet.takeovers += 1;
     fleet.term = Row { term: fleet.term.term + 1, holder: leader as u64 + 1, ..fleet.term };
-    let ears = std::mem::take(&mut fleet.leaders[leader].ears);
-    if fleet.without(Without::Freeze) {
-        fleet.leaders[leader].ears = ears;
-    }
+    fleet.leaders[leader].ears = Ears::default();
     fleet.leaders[leader].held = fleet.term;
 }
 
@@ -299,11 +296,11 @@ fn look(fleet: &mut Fleet, leader: usize) {
     if fleet.without(Without::Guard) {
         (terms.drift_permille, terms.grace, terms.suspect_after) = (0, 0, terms.ttl);
     }
+    let assign = assign(fleet);
     let it = &mut fleet.leaders[leader];
     it.ears.look(&rows, &real, now);
     let Some(cluster) = fleet.placed else {
-        // The job goes where it was not before, which leaves the more dangerous case.
-        it.pending = Some(Pending::Assign { cluster: usize::from(!fleet.number.is_multiple_of(2)) ^ 1 });
+        it.pending = Some(assign);
         return;
     };
     let silence = it.ears.silence(id(cluster)).unwrap_or_default();
@@ -318,18 +315,24 @@ fn look(fleet: &mut Fleet, leader: usize) {
     }
 }
 
+/// The job goes where it was not before.
+fn assign(fleet: &Fleet) -> Pending {
+    Pending::Assign { cluster: usize::from(fleet.number.is_multiple_of(2)) }
+}
+
 fn commit(fleet: &mut Fleet, leader: usize) {
-    let trusts = fleet.without(Without::Term);
     let Some(pending) = fleet.leaders[leader].pending.take() else { return };
-    if !fleet.leaders[leader].held.stands(&fleet.term, 1) && !trusts {
+    if !fleet.leaders[leader].held.stands(&fleet.term, 1) {
         fleet.leaders[leader].held = Row::default();
         return;
     }
     match pending {
         Pending::Close { number, renewal } => {
             let same = fleet.placed.is_some_and(|cluster| fleet.renewals[cluster] == renewal);
-            if number == fleet.number && (same || trusts) {
+            if number == fleet.number && same {
                 close(fleet);
+                // The dispatcher follows at once.
+                fleet.leaders[leader].pending = Some(assign(fleet));
             }
         }
         Pending::Assign { cluster } if fleet.placed.is_none() => {
