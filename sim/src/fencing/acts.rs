@@ -175,7 +175,7 @@ impl World {
                 self.remember(index, attempt, object.uid);
             }
             Found::Stale(why) | Found::Foreign(why) => {
-                self.over(index, attempt, Report::Refused { attempt, why })
+                self.over(index, attempt, Report::Refused { attempt, why });
             }
         }
     }
@@ -204,7 +204,7 @@ impl World {
                 self.agents[index].next_beat = self.agents[index].next_beat.min(self.now + 500);
             }
             Err(NotStarted::CreatedBefore) => {
-                self.over(index, attempt, gone(self.kubes[kube].fenced.contains(&attempt), attempt))
+                self.over(index, attempt, gone(self.kubes[kube].fenced.contains(&attempt), attempt));
             }
             Err(NotStarted::Late | NotStarted::NoLease) => {}
         }
