@@ -1,6 +1,6 @@
 //! Reservations: a cluster that is kept for a gang which has waited too long, so that it cannot starve.
 //!
-//! Only age triggers one. While it stands, others may use the cluster if they are gone, in nine cases of ten, when the gang is
+//! Only age triggers one. While it stands, others may use the cluster if they are expected to be gone when the gang is
 //! expected to fit (EASY backfill), or if they fit beside it. Invariant: at most [`Terms::reservations`](super::Terms) at
 //! one time, at most one on a cluster, each for the oldest starving gang that has none. Fails by a wrong prediction, which
 //! makes the gang wait longer; its place in the order is not lost.
@@ -105,7 +105,7 @@ impl Book {
         if reservation.line == line || shape.models & reservation.shape.models == 0 {
             return None;
         }
-        let runs = self.predict(shape).late_millis;
+        let runs = self.predict(shape).millis;
         let gone_by_then = now.saturating_add(runs) <= reservation.expected;
         let beside = shape.milli <= reservation.beside;
         (!gone_by_then && !beside).then_some(reservation)
