@@ -24,6 +24,8 @@ pub struct Kind {
 /// Where a prediction came from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Basis {
+    /// The job's owner said so.
+    Declared,
     /// Attempts of the same tenant and gang size.
     Kind,
     /// Attempts of the tenant.
@@ -133,5 +135,49 @@ impl Window {
 
     fn at(&self, index: usize) -> u64 {
         self.sorted.get(index).copied().unwrap_or(UNKNOWN_MS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(history: &History, tenant: usize, gpus: u32) -> (u64, Basis) {
+        let prediction = history.predict(Kind { tenant, gpus });
+        (prediction.millis, prediction.basis)
+    }
+
+    fn learn(history: &mut History, tenant: usize, gpus: u32, runs: &[u64]) {
+        for ran in runs {
+            let kind = Kind { tenant, gpus };
+            history.ended(kind, *ran, history.predict(kind));
+        }
+    }
+
+    #[test]
+    fn falls_back_from_kind_to_tenant_to_everyone() {
+        let mut history = History::default();
+        assert_eq!(said(&history, 1, 8), (UNKNOWN_MS, Basis::Nothing));
+        learn(&mut history, 1, 8, &[100, 300, 200]);
+        assert_eq!(said(&history, 1, 8), (200, Basis::Kind));
+        assert_eq!(said(&history, 1, 1), (200, Basis::Tenant));
+        assert_eq!(said(&history, 2, 8), (200, Basis::Everyone));
+    }
+
+    #[test]
+    fn only_the_last_twenty_count() {
+        let mut history = History::default();
+        learn(&mut history, 1, 1, &[9_999; 30]);
+        learn(&mut history, 1, 1, &[5; 20]);
+        assert_eq!(said(&history, 1, 1), (5, Basis::Kind));
+        assert_eq!(history.predict(Kind { tenant: 1, gpus: 1 }).late_millis, 5);
+    }
+
+    #[test]
+    fn errors_are_kept() {
+        let mut history = History::default();
+        learn(&mut history, 1, 1, &[100, 100, 100, 150, 900]);
+        let errors = history.errors();
+        assert_eq!((errors.judged, errors.within_twice, errors.by_late), (5, 1, 3));
     }
 }

@@ -131,6 +131,18 @@ impl Tenants {
         node.local_left().saturating_add(from_parent)
     }
 
+    /// How much more its own limits and those of its ancestors allow, were the rest of the fleet idle.
+    pub fn allowed(&self, tenant: usize) -> i64 {
+        let node = &self.nodes[tenant];
+        let Some(parent) = node.tenant.parent else { return node.quota };
+        let mut from_parent = self.allowed(parent);
+        if let Some(limit) = node.tenant.borrowing_limit {
+            let taken = (node.used - node.local()).max(0);
+            from_parent = from_parent.min((node.quota - node.local() - taken).saturating_add(limit));
+        }
+        node.local_left().saturating_add(from_parent)
+    }
+
     /// Counts `amount` as used.
     pub fn take(&mut self, tenant: usize, amount: i64) {
         let node = &mut self.nodes[tenant];
@@ -177,4 +189,107 @@ fn check(index: usize, tenant: &Tenant) -> Result<(), TreeError> {
         return Err(TreeError::Weight(tenant.name.clone()));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+
+    fn tenant(parent: Option<usize>, nominal: i64, borrowing: Option<i64>, lending: Option<i64>) -> Tenant {
+        Tenant {
+            name: format!("{nominal}"),
+            parent,
+            nominal,
+            borrowing_limit: borrowing,
+            lending_limit: lending,
+            weight: 1_000,
+        }
+    }
+
+    #[test]
+    fn lending_limit_keeps_a_part_for_its_owner() {
+        let tree = vec![
+            tenant(None, 0, None, None),
+            tenant(Some(0), 10, None, Some(4)),
+            tenant(Some(0), 5, None, None),
+        ];
+        let mut tenants = Tenants::new(tree).unwrap();
+        assert_eq!((tenants.available(1), tenants.available(2)), (15, 9));
+        tenants.take(2, 9);
+        assert_eq!((tenants.available(1), tenants.available(2)), (6, 0));
+        tenants.take(1, 6);
+        assert_eq!(tenants.available(1), 0);
+        tenants.give_back(2, 9);
+        assert_eq!((tenants.available(1), tenants.available(2)), (9, 9));
+    }
+
+    #[test]
+    fn borrowing_limit_of_an_ancestor_binds_its_teams() {
+        let tree = vec![
+            tenant(None, 0, None, None),
+            tenant(Some(0), 0, Some(2), None),
+            tenant(Some(0), 8, None, None),
+            tenant(Some(1), 3, None, None),
+        ];
+        let tenants = Tenants::new(tree).unwrap();
+        assert_eq!(tenants.available(3), 5);
+        assert!(tenants.within_guarantee(3, 3) && !tenants.within_guarantee(3, 4));
+    }
+
+    #[test]
+    fn bad_trees_are_refused() {
+        let root = tenant(None, 0, None, None);
+        let cyclic = Tenants::new(vec![tenant(Some(1), 1, None, None), tenant(Some(0), 2, None, None)]);
+        assert_eq!(cyclic.unwrap_err(), TreeError::Order("1".to_owned()));
+        let negative = Tenants::new(vec![root.clone(), tenant(Some(0), -1, None, None)]);
+        assert_eq!(negative.unwrap_err(), TreeError::Negative("-1".to_owned()));
+        let weightless = Tenant { weight: 0, ..tenant(None, 4, None, None) };
+        assert_eq!(Tenants::new(vec![weightless]).unwrap_err(), TreeError::Weight("4".to_owned()));
+        let huge = tenant(Some(0), i64::MAX, None, None);
+        assert_eq!(
+            Tenants::new(vec![root, huge.clone(), huge]).unwrap_err(),
+            TreeError::Overflow("0".to_owned())
+        );
+    }
+
+    #[test]
+    fn equal_guarantees_add_up_to_the_fleet() {
+        let names: Vec<String> = (0..7).map(|number| number.to_string()).collect();
+        let tenants = Tenants::equal(&names, 600_000).unwrap();
+        assert_eq!((1..=7).map(|tenant| tenants.nominal(tenant)).sum::<i64>(), 600_000);
+        assert_eq!((tenants.nominal(1), tenants.nominal(7)), (85_715, 85_714));
+    }
+
+    proptest! {
+        /// Whatever is taken while it is available, nobody passes nominal plus borrowing, and giving all back empties the tree.
+        #[test]
+        fn limits_hold_and_usage_returns_to_nothing(
+            nodes in vec((0i64..20, proptest::option::of(0i64..10), proptest::option::of(0i64..10)), 3),
+            takes in vec((1usize..4, 1i64..8), 0..40),
+        ) {
+            let mut tree = vec![tenant(None, 5, None, None)];
+            tree.extend(nodes.iter().map(|(nominal, borrow, lend)| tenant(Some(0), *nominal, *borrow, *lend)));
+            let mut tenants = Tenants::new(tree).unwrap();
+            let mut taken = Vec::new();
+            for (leaf, amount) in takes {
+                if tenants.available(leaf) >= amount {
+                    tenants.take(leaf, amount);
+                    taken.push((leaf, amount));
+                }
+                for (leaf, (nominal, borrow, _)) in (1..).zip(&nodes) {
+                    let most = borrow.map_or(i64::MAX, |borrow| nominal + borrow);
+                    prop_assert!(tenants.used(leaf) <= most);
+                }
+                let all: i64 = (1..4).map(|leaf| tenants.used(leaf)).sum();
+                prop_assert!(all <= 5 + nodes.iter().map(|node| node.0).sum::<i64>());
+            }
+            for (leaf, amount) in taken {
+                tenants.give_back(leaf, amount);
+            }
+            prop_assert!((0..4).all(|node| tenants.used(node) == 0));
+        }
+    }
 }

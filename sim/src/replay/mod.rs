@@ -13,6 +13,8 @@ mod peers;
 mod policy;
 mod share;
 mod squadron;
+#[cfg(test)]
+mod tests;
 mod world;
 
 pub use engine::{Outcome, Run, replay};

@@ -17,6 +17,7 @@ pub(super) struct Squadron<'a> {
     jobs: &'a [Job],
     book: Book,
     models: Vec<String>,
+    /// Told every run time, rounded up to a power of two.
     oracle: bool,
 }
 
@@ -38,7 +39,8 @@ impl<'a> Squadron<'a> {
     fn shape(&self, job: &Job) -> Shape {
         let bits = job.models.iter().map(|model| bit(&self.models, model)).filter(|bit| *bit < 63);
         let models = if job.models.is_empty() { u64::MAX } else { bits.fold(0, |mask, bit| mask | 1 << bit) };
-        Shape { tenant: job.team + 1, gpus: job.gpus, milli: milli_of(job), models }
+        let declared = self.oracle.then(|| job.duration_ms.next_power_of_two());
+        Shape { tenant: job.team + 1, gpus: job.gpus, milli: milli_of(job), models, declared }
     }
 }
 

@@ -56,53 +56,7 @@ impl Book {
         let fits = self.sites.iter().enumerate().filter_map(|(index, site)| {
             let left = site.free(shape.models) - shape.milli;
             let open = site.open && left >= 0 && self.kept_from(line, index, now).is_none();
-            let b = 8000;
-            let total = site.total(shape.models);
-            let small = shape.milli < b;
-            open.then(|| match self.terms.place {
-                0 => (0, left, total, index),
-                1 => (0, total, left, index),
-                2 => (
-                    if small { i64::from((left + shape.milli) % b < shape.milli) } else { 0 },
-                    left,
-                    total,
-                    index,
-                ),
-                3 => (
-                    if small { i64::from((left + shape.milli) % b < shape.milli) } else { 0 },
-                    total,
-                    left,
-                    index,
-                ),
-                4 => {
-                    if small {
-                        (i64::from((left + shape.milli) % b < shape.milli), total, left, index)
-                    } else {
-                        (0, left, total, index)
-                    }
-                }
-                5 => {
-                    if small {
-                        (0, total, left, index)
-                    } else {
-                        (0, left, total, index)
-                    }
-                }
-                6 => {
-                    if small {
-                        (0, total, left, index)
-                    } else {
-                        (0, -left, total, index)
-                    }
-                }
-                _ => {
-                    if small {
-                        (0, total, left, index)
-                    } else {
-                        (0, -total, left, index)
-                    }
-                }
-            })
+            open.then(|| (left, site.total(shape.models), index))
         });
         fits.min().map(|(.., index)| index)
     }
@@ -112,9 +66,10 @@ impl Book {
         let (submitted, job) = self.lines[line].head()?;
         let shape = self.lines[line].shape;
         let class = self.class(line);
-        let predicted = self.history.predict(shape.kind()).millis;
+        let predicted = self.predict(shape).millis;
         let waited = now.saturating_sub(submitted);
-        let pressure = (class == Class::Borrowing).then(|| self.tenants.pressure(shape.tenant, shape.milli));
+        // The guarantee is free; only what goes beyond it presses.
+        let pressure = self.tenants.pressure(shape.tenant, shape.milli);
         let score = score(&self.terms, shape, predicted, waited, pressure);
         Some(Rank { class, score, submitted, job })
     }
@@ -124,7 +79,7 @@ impl Book {
         let reserved = self.reservations.iter().any(|kept| kept.line == line);
         if reserved {
             Class::Reserved
-        } else if self.terms.guarantee_first && self.tenants.within_guarantee(shape.tenant, shape.milli) {
+        } else if self.tenants.within_guarantee(shape.tenant, shape.milli) {
             Class::Guaranteed
         } else {
             Class::Borrowing
@@ -137,7 +92,7 @@ impl Book {
         Because {
             class: self.class(line),
             waited: now.saturating_sub(submitted),
-            predicted: self.history.predict(shape.kind()),
+            predicted: self.predict(shape),
             pressure: self.tenants.pressure(shape.tenant, shape.milli),
             left: self.sites[site].free(shape.models) - shape.milli,
         }

@@ -28,7 +28,7 @@ pub use crate::dispatch::book::{
 };
 use crate::dispatch::{
     book::{line::Line, site::Hold},
-    predict::{Errors, History, Kind, Prediction},
+    predict::{Basis, Errors, History, Kind, Prediction},
     tenants::Tenants,
 };
 
@@ -46,6 +46,8 @@ pub struct Shape {
     pub milli: i64,
     /// Which GPU models it may use: bit `n` is model `n` of the fleet.
     pub models: u64,
+    /// How long its owner says it will run; believed instead of history.
+    pub declared: Option<Millis>,
 }
 
 impl Shape {
@@ -170,8 +172,21 @@ impl Book {
         self.lines.iter().map(Line::len).sum()
     }
 
+    /// Shapes with waiting jobs, and how many of each; what holds for one holds for all.
+    pub fn shapes(&self) -> impl Iterator<Item = (Shape, usize)> {
+        self.lines.iter().filter(|line| line.len() > 0).map(|line| (line.shape, line.len()))
+    }
+
     pub fn errors(&self) -> Errors {
         self.history.errors()
+    }
+
+    /// How long jobs of this shape are expected to run.
+    pub fn predict(&self, shape: Shape) -> Prediction {
+        match shape.declared {
+            Some(millis) => Prediction { millis, late_millis: millis, basis: Basis::Declared },
+            None => self.history.predict(shape.kind()),
+        }
     }
 
     /// Moves a job from its line to its place.

@@ -24,6 +24,8 @@ impl Book {
     /// Drops what is no longer needed, brings the rest up to date, and keeps clusters for those that starve now.
     pub(super) fn renew_reservations(&mut self, now: Millis) {
         let old = std::mem::take(&mut self.reservations);
+        // What a reservation kept may be free for others once it moves or goes.
+        self.released |= !old.is_empty();
         for reservation in old {
             let still = self.lines[reservation.line].head().is_some_and(|(_, job)| job == reservation.job);
             if still {
@@ -59,16 +61,19 @@ impl Book {
         starving.min().map(|(.., line)| line)
     }
 
+    /// When the head of a line may have a cluster kept for it. Single GPUs never do: any GPU that comes free is theirs.
     fn starves_at(&self, line: usize) -> Option<Millis> {
         let (submitted, _) = self.lines[line].head()?;
-        if self.lines[line].shape.milli < self.terms.reserve_from {
+        let milli = u64::try_from(self.lines[line].shape.milli).unwrap_or(0);
+        let large = u64::try_from(self.terms.large).unwrap_or(0).max(1);
+        if milli <= 1_000 {
             return None;
         }
         let patience = match self.class(line) {
             Class::Borrowing => self.terms.reserve_borrowing,
-            _ => self.terms.reserve_guaranteed,
+            Class::Guaranteed | Class::Reserved => self.terms.reserve_guaranteed,
         };
-        Some(submitted.saturating_add(patience))
+        Some(submitted.saturating_add(patience.saturating_mul(large) / milli.min(large)))
     }
 
     /// On the cluster where the head is expected to fit first.
@@ -88,7 +93,7 @@ impl Book {
         now: Millis,
     ) -> Option<Reservation> {
         let shape = self.lines[line].shape;
-        let open = self.sites[site].open && self.tenants.available(shape.tenant) >= shape.milli;
+        let open = self.sites[site].open && self.tenants.allowed(shape.tenant) >= shape.milli;
         let (expected, beside) = self.sites[site].expected(shape, now).filter(|_| open)?;
         Some(Reservation { job, shape, line, site, expected, beside })
     }
@@ -100,10 +105,8 @@ impl Book {
         if reservation.line == line || shape.models & reservation.shape.models == 0 {
             return None;
         }
-        let predicted = self.history.predict(shape.kind());
-        let runs = if self.terms.careful_backfill > 0 { predicted.late_millis } else { predicted.millis };
-        let gone_by_then =
-            self.terms.careful_backfill < 2 && now.saturating_add(runs) <= reservation.expected;
+        let runs = self.predict(shape).millis;
+        let gone_by_then = now.saturating_add(runs) <= reservation.expected;
         let beside = shape.milli <= reservation.beside;
         (!gone_by_then && !beside).then_some(reservation)
     }

@@ -73,8 +73,8 @@ impl Assumptions {
             gang_length: 1.0,
             published_parts: true,
             tail: Tail::Philly,
-            unrest: 0.15,
-            memory: 0.7,
+            unrest: 0.3,
+            memory: 0.2,
         }
     }
 
