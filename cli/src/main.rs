@@ -12,6 +12,7 @@ mod confirm;
 mod exit;
 mod failure;
 mod follow;
+mod lab;
 mod manifest;
 mod out;
 mod render;

@@ -155,6 +155,8 @@ pub enum AttemptStep {
     Refused,
     /// The RayJob and everything it owned are gone.
     Removed,
+    /// The lease ended, the attempt was stopped for it, and everything it owned is gone.
+    Fenced,
 }
 
 /// A line of a node's kernel log that the node role knows.

@@ -13,6 +13,7 @@ pub mod id;
 pub mod identity;
 pub mod incident;
 pub mod job;
+pub mod lease;
 pub mod link;
 pub mod meter;
 pub mod name;

@@ -23,7 +23,7 @@ mod why;
 
 use clap::Subcommand;
 
-use crate::{app::App, exit::Exit, failure::Failure};
+use crate::{app::App, exit::Exit, failure::Failure, lab};
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -45,6 +45,7 @@ pub enum Verb {
     Login(login::LoginArgs),
     Context(context::ContextArgs),
     Doctor(doctor::DoctorArgs),
+    Lab(lab::LabArgs),
     Completion(completion::CompletionArgs),
     Version(version::VersionArgs),
 }
@@ -69,6 +70,7 @@ pub async fn run(verb: Verb, app: &App) -> Result<Exit, Failure> {
         Verb::Login(args) => login::run(args, app).await,
         Verb::Context(args) => context::run(args, app),
         Verb::Doctor(args) => doctor::run(args, app).await,
+        Verb::Lab(args) => lab::run(args, app),
         Verb::Completion(args) => completion::run(&args, app),
         Verb::Version(args) => version::run(args, app).await,
     }

@@ -1,7 +1,9 @@
 //! The transition function of jobs: total over every state and every event.
 
 use crate::{
-    attempt::{Attempt, AttemptState, Event, Job, Refused, Step, facts::fact_seen, object_name, reason},
+    attempt::{
+        Attempt, AttemptState, Event, Job, Refused, Step, facts::fact_seen, loss, object_name, reason,
+    },
     id::ClusterId,
     job::JobState,
     sentence::clip,
@@ -17,6 +19,12 @@ pub fn advance(job: &Job, event: Event<'_>, now: Timestamp) -> Result<Step, Refu
         Event::CancelRequested { by, why } => cancel_requested(job, by, why, now),
         Event::Fact { from, fact, pods } => fact_seen(job, from, fact, pods, now),
         Event::NeverCreated => never_created(job, now),
+        Event::Silent { verdict } => loss::silent(job, verdict),
+        Event::Heard => loss::heard(job),
+        Event::NothingRuns { proof } => loss::nothing_runs(job, proof, now),
+        Event::Adopted { cluster, cluster_name, number } => {
+            loss::adopted(job, cluster, cluster_name, number, now)
+        }
         Event::RetentionOver => retention_over(job),
     }?;
     if next == *job {
@@ -46,17 +54,32 @@ fn assigned(
         Some(attempt) => attempt.number.saturating_add(1),
         None => 1,
     };
-    let object_name = object_name(&job.name, job.id, number);
+    let attempt = fresh(job, number, cluster, name, because, now);
     let mut next = job.clone();
     next.state = JobState::Assigned;
     next.reason = String::new();
-    next.sentence =
-        format!("assigned to {name}; its agent has not confirmed RayJob {}/{object_name} yet", job.namespace);
-    next.attempt = Some(Attempt {
+    next.sentence = format!(
+        "assigned to {name}; its agent has not confirmed RayJob {}/{} yet",
+        job.namespace, attempt.object_name
+    );
+    next.attempt = Some(attempt);
+    Ok(next)
+}
+
+/// An attempt of which nothing has happened yet.
+pub(super) fn fresh(
+    job: &Job,
+    number: u32,
+    cluster: ClusterId,
+    name: &str,
+    because: &str,
+    now: Timestamp,
+) -> Attempt {
+    Attempt {
         number,
         cluster,
         cluster_name: name.to_owned(),
-        object_name,
+        object_name: object_name(&job.name, job.id, number),
         chosen_because: because.to_owned(),
         state: AttemptState::Assigned,
         ended_because: String::new(),
@@ -66,8 +89,7 @@ fn assigned(
         ended_at: None,
         desired: true,
         removed_at: None,
-    });
-    Ok(next)
+    }
 }
 
 fn cancel_requested(job: &Job, by: &str, why: &str, now: Timestamp) -> Result<Job, Refused> {
@@ -110,6 +132,9 @@ fn cancel_words(job: &Job) -> String {
 /// The job cancelled for good; its attempt, if it lives, ends with it.
 pub(super) fn cancelled(job: Job, now: Timestamp) -> Job {
     let sentence = match &job.attempt {
+        Some(attempt) if attempt.state == AttemptState::Lost => {
+            format!("{} before it was placed again", cancel_words(&job))
+        }
         Some(attempt) => format!("{} and gone from {}", cancel_words(&job), attempt.cluster_name),
         None => format!("{} before it was placed", cancel_words(&job)),
     };

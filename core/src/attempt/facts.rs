@@ -4,6 +4,7 @@ use crate::{
     attempt::{
         Attempt, AttemptState, Job, Refused,
         advance::{cancelled, end, mark_removed, place},
+        loss,
         pods::{killed_for_memory, progress, trouble},
         ray_job::{Meaning, meaning},
         reason,
@@ -36,7 +37,13 @@ pub(super) fn fact_seen(
     if let Fact::Attempt(AttemptFact { step: AttemptStep::Removed, .. }) = fact {
         return removed(job, attempt, now);
     }
+    if let Fact::Attempt(AttemptFact { step: AttemptStep::Fenced, message, .. }) = fact {
+        return loss::fenced(job, attempt, message, now);
+    }
     match (attempt.state.is_terminal(), fact) {
+        (true, _) if !job.state.is_terminal() => {
+            Err(Refused::Nothing("the attempt is over; its job goes on"))
+        }
         (true, _) => Err(Refused::Final(job.state)),
         (false, Fact::Attempt(step)) => step_reported(job, step, now),
         (false, Fact::RayJob(ray_job)) if !is_object_of(job, attempt, ray_job) => Err(Refused::OtherObject),
@@ -92,7 +99,7 @@ fn step_reported(job: &Job, fact: &AttemptFact, now: Timestamp) -> Result<Job, R
             Ok(end(next, AttemptState::Failed, reason::REFUSED, sentence, now))
         }
         AttemptStep::Created => Ok(created(next, now)),
-        AttemptStep::Removed => Err(Refused::Nothing("the end was handled before")),
+        AttemptStep::Removed | AttemptStep::Fenced => Err(Refused::Nothing("the end was handled before")),
     }
 }
 

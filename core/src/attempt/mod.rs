@@ -7,6 +7,7 @@
 
 mod advance;
 mod facts;
+mod loss;
 mod name;
 mod pods;
 mod ray_job;
@@ -26,6 +27,7 @@ use crate::{
     fact::{Fact, PodFact},
     id::{AttemptId, ClusterId, JobId},
     job::JobState,
+    lease::{Proof, Verdict},
     time::Timestamp,
 };
 
@@ -41,10 +43,12 @@ pub enum AttemptState {
     Succeeded,
     Failed,
     Cancelled,
+    /// Nothing of it runs any more, or a second copy is allowed; its job waits for another attempt.
+    Lost,
 }
 
 impl AttemptState {
-    pub const ALL: [AttemptState; 7] = [
+    pub const ALL: [AttemptState; 8] = [
         AttemptState::Assigned,
         AttemptState::Starting,
         AttemptState::Running,
@@ -52,10 +56,11 @@ impl AttemptState {
         AttemptState::Succeeded,
         AttemptState::Failed,
         AttemptState::Cancelled,
+        AttemptState::Lost,
     ];
 
     pub fn is_terminal(self) -> bool {
-        self.job_state().is_terminal()
+        self == AttemptState::Lost || self.job_state().is_terminal()
     }
 
     /// The state of a job whose newest attempt is in this state.
@@ -68,12 +73,13 @@ impl AttemptState {
             AttemptState::Succeeded => JobState::Succeeded,
             AttemptState::Failed => JobState::Failed,
             AttemptState::Cancelled => JobState::Cancelled,
+            AttemptState::Lost => JobState::Queued,
         }
     }
 
-    /// The word stored and shown; the same as the job's.
+    /// The word stored and shown; the same as the job's, but for `lost`.
     pub fn word(self) -> &'static str {
-        self.job_state().word()
+        if self == AttemptState::Lost { "lost" } else { self.job_state().word() }
     }
 
     pub fn from_word(word: &str) -> Option<AttemptState> {
@@ -100,6 +106,9 @@ pub mod reason {
     pub const REMOVED: &str = "REMOVED";
     pub const STOPPED_IN_RAY: &str = "STOPPED_IN_RAY";
     pub const CANCELLED: &str = "CANCELLED";
+    pub const CLUSTER_SILENT: &str = "CLUSTER_SILENT";
+    pub const CLUSTER_LOST: &str = "CLUSTER_LOST";
+    pub const LEASE_ENDED: &str = "LEASE_ENDED";
 }
 
 /// A job with its newest attempt, as the decider sees and returns it.
@@ -155,6 +164,14 @@ pub enum Event<'a> {
     Fact { from: ClusterId, fact: &'a Fact, pods: &'a [PodFact] },
     /// The agent applied a desired state without this attempt, and never said that it created the RayJob.
     NeverCreated,
+    /// The cluster is silent, and this is what it means for the attempt.
+    Silent { verdict: &'a Verdict },
+    /// The cluster is heard again.
+    Heard,
+    /// Nothing of the attempt runs any more, or a second copy is allowed.
+    NothingRuns { proof: &'a Proof },
+    /// A cluster holds an attempt that the database forgot in a failover.
+    Adopted { cluster: ClusterId, cluster_name: &'a str, number: u32 },
     /// The finished RayJob was kept as long as the operator wants.
     RetentionOver,
 }

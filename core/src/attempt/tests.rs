@@ -5,7 +5,10 @@
 use proptest::{collection::vec, prelude::*};
 
 use super::*;
-use crate::fact::{AttemptFact, AttemptStep, ContainerFact, RayClusterFact, RayJobFact};
+use crate::{
+    fact::{AttemptFact, AttemptStep, ContainerFact, RayClusterFact, RayJobFact},
+    lease::{Live, Policy, Silence, Terms, Word, judge},
+};
 
 const EAST: &str = "01938f2e-0000-7000-8000-00000000ea57";
 const WEST: &str = "01938f2e-0000-7000-8000-000000003e57";
@@ -42,7 +45,16 @@ enum Told {
     Cancel,
     NeverCreated,
     RetentionOver,
-    Fact { cluster: &'static str, fact: Fact, pods: Vec<PodFact> },
+    Fact {
+        cluster: &'static str,
+        fact: Fact,
+        pods: Vec<PodFact>,
+    },
+    Silent(u64),
+    Heard,
+    /// An operator vouches for attempt 1.
+    Vouched,
+    Adopted(u32),
 }
 
 fn tell(job: &Job, told: &Told, now: Timestamp) -> Result<Step, Refused> {
@@ -53,6 +65,21 @@ fn tell(job: &Job, told: &Told, now: Timestamp) -> Result<Step, Refused> {
         Told::NeverCreated => Event::NeverCreated,
         Told::RetentionOver => Event::RetentionOver,
         Told::Fact { cluster, fact, pods } => Event::Fact { from: cluster.parse().unwrap(), fact, pods },
+        Told::Silent(millis) => {
+            let silence = Silence { counted: *millis, elapsed: *millis, ttl: 60_000 };
+            let live = Live { id: id(1), cluster: east, policy: Policy::Fence, accepted: true };
+            return match judge(&live, silence, None, &Terms { ttl: 60_000, ..Terms::default() }) {
+                Verdict::Gone(proof) => advance(job, Event::NothingRuns { proof: &proof }, now),
+                verdict => advance(job, Event::Silent { verdict: &verdict }, now),
+            };
+        }
+        Told::Heard => Event::Heard,
+        Told::Vouched => {
+            let word = Word::new("ann", "it burnt").unwrap();
+            let proof = Proof::operators_word(id(1), &word);
+            return advance(job, Event::NothingRuns { proof: &proof }, now);
+        }
+        Told::Adopted(number) => Event::Adopted { cluster: east, cluster_name: "east", number: *number },
     };
     advance(job, event, now)
 }
@@ -70,7 +97,7 @@ fn east(fact: Fact) -> Told {
     Told::Fact { cluster: EAST, fact, pods: Vec::new() }
 }
 
-fn step(step: AttemptStep) -> Told {
+fn step_of(step: AttemptStep) -> Told {
     east(Fact::Attempt(AttemptFact { attempt: id(1), step, message: "namespace not allowed".into() }))
 }
 
@@ -117,7 +144,7 @@ fn oom_worker() -> PodFact {
 
 #[test]
 fn a_plain_life_ends_in_success_and_is_let_go_after_its_retention() {
-    let begun = live(job(), &[Told::Assigned, step(AttemptStep::Created), ray_job("Running", "RUNNING")]);
+    let begun = live(job(), &[Told::Assigned, step_of(AttemptStep::Created), ray_job("Running", "RUNNING")]);
     assert_eq!((begun.state, begun.sentence.as_str()), (JobState::Running, "running on east"));
     let ended = live(begun, &[ray_job("Complete", "SUCCEEDED")]);
     assert_eq!(ended.state, JobState::Succeeded);
@@ -129,10 +156,10 @@ fn a_plain_life_ends_in_success_and_is_let_go_after_its_retention() {
 
 #[test]
 fn a_cancelled_job_waits_for_the_agent_s_word() {
-    let begun = live(job(), &[Told::Assigned, step(AttemptStep::Created), Told::Cancel]);
+    let begun = live(job(), &[Told::Assigned, step_of(AttemptStep::Created), Told::Cancel]);
     assert_eq!(begun.state, JobState::Stopping);
     assert!(tell(&begun, &Told::NeverCreated, at(9)).is_err());
-    let gone = live(begun, &[ray_job("Complete", "STOPPED"), step(AttemptStep::Removed)]);
+    let gone = live(begun, &[ray_job("Complete", "STOPPED"), step_of(AttemptStep::Removed)]);
     assert_eq!(
         (gone.state, gone.sentence.as_str()),
         (JobState::Cancelled, "cancelled by ann (wrong data) and gone from east")
@@ -154,7 +181,7 @@ fn a_job_cancelled_in_the_queue_ends_at_once() {
 
 #[test]
 fn a_ray_job_deleted_by_a_person_fails_the_job_with_a_next_step() {
-    for told in [step(AttemptStep::Removed), {
+    for told in [step_of(AttemptStep::Removed), {
         let Told::Fact { fact: Fact::RayJob(mut fact), .. } = ray_job("Running", "RUNNING") else {
             unreachable!()
         };
@@ -204,7 +231,7 @@ fn memory_is_named_as_the_cause_of_a_failure_that_followed_it() {
 
 #[test]
 fn a_refusal_by_the_cluster_says_why() {
-    let ended = live(job(), &[Told::Assigned, step(AttemptStep::Refused)]);
+    let ended = live(job(), &[Told::Assigned, step_of(AttemptStep::Refused)]);
     assert_eq!((ended.state, ended.reason.as_str()), (JobState::Failed, "REFUSED"));
     assert!(ended.sentence.contains("namespace not allowed"), "{}", ended.sentence);
 }
@@ -218,6 +245,62 @@ fn a_word_from_another_cluster_or_attempt_is_refused() {
     let Fact::RayJob(mut older) = fact else { unreachable!() };
     older.attempt = Some(id(7));
     assert_eq!(tell(&begun, &east(Fact::RayJob(older)), at(5)), Err(Refused::OtherAttempt(id(7))));
+}
+
+#[test]
+fn a_lost_cluster_sends_a_fenced_job_back_to_the_queue_with_the_reason() {
+    let running = live(job(), &[Told::Assigned, ray_job("Running", "RUNNING")]);
+    let silent = live(running, &[Told::Silent(45_000)]);
+    assert_eq!((silent.state, silent.reason.as_str()), (JobState::Running, "CLUSTER_SILENT"));
+    assert!(
+        silent.sentence.starts_with("running on east, silent for 45 s; the job runs on"),
+        "{}",
+        silent.sentence
+    );
+    let back = live(silent.clone(), &[Told::Heard]);
+    assert_eq!((back.reason.as_str(), back.sentence.as_str()), ("", "running on east"));
+    let step = tell(&silent, &Told::Silent(80_000), at(99)).unwrap();
+    assert_eq!(step.desired_changed, Some(EAST.parse().unwrap()));
+    assert_eq!((step.job.state, step.job.reason.as_str()), (JobState::Queued, "LEASE_ENDED"));
+    assert!(
+        step.job
+            .sentence
+            .starts_with("queued again after attempt 1: east was silent for 80 s; its lease of 60 s"),
+        "{}",
+        step.job.sentence
+    );
+    let late = live(
+        step.job,
+        &[ray_job("Complete", "SUCCEEDED"), ray_cluster_gone(), step_of(AttemptStep::Removed)],
+    );
+    assert_eq!(late.state, JobState::Queued, "what the first copy says now changes nothing");
+    let again = live(late, &[Told::Assigned]);
+    assert_eq!(again.attempt.unwrap().object_name, "train-ffee1234-2");
+}
+
+#[test]
+fn r12_a_cancelled_job_on_a_lost_cluster_is_over_only_when_nothing_can_run() {
+    let stopping = live(job(), &[Told::Assigned, step_of(AttemptStep::Created), Told::Cancel]);
+    let waits = live(stopping, &[Told::Silent(72_000)]);
+    assert_eq!(waits.state, JobState::Stopping);
+    assert_eq!(live(waits, &[Told::Silent(72_600)]).state, JobState::Cancelled);
+}
+
+#[test]
+fn an_attempt_that_the_agent_fenced_is_lost_and_its_job_goes_on() {
+    let running = live(job(), &[Told::Assigned, ray_job("Running", "RUNNING")]);
+    let fenced = live(running, &[step_of(AttemptStep::Fenced)]);
+    assert_eq!((fenced.state, fenced.reason.as_str()), (JobState::Queued, "LEASE_ENDED"));
+    let attempt = fenced.attempt.unwrap();
+    assert_eq!((attempt.state, attempt.desired), (AttemptState::Lost, false));
+    assert!(attempt.removed_at.is_some());
+}
+
+#[test]
+fn a_forgotten_attempt_is_adopted_with_its_number() {
+    let adopted = live(job(), &[Told::Adopted(3)]);
+    assert_eq!((adopted.state, adopted.attempt.as_ref().unwrap().number), (JobState::Starting, 3));
+    assert!(tell(&adopted, &Told::Adopted(4), at(9)).is_err());
 }
 
 fn any_pods() -> impl Strategy<Value = Vec<PodFact>> {
@@ -239,9 +322,14 @@ fn any_telling() -> impl Strategy<Value = Told> {
         1 => Just(Told::Cancel),
         1 => Just(Told::NeverCreated),
         1 => Just(Told::RetentionOver),
-        2 => Just(step(AttemptStep::Created)),
-        1 => Just(step(AttemptStep::Removed)),
-        1 => Just(step(AttemptStep::Refused)),
+        2 => Just(step_of(AttemptStep::Created)),
+        1 => Just(step_of(AttemptStep::Removed)),
+        1 => Just(step_of(AttemptStep::Refused)),
+        1 => Just(step_of(AttemptStep::Fenced)),
+        1 => prop::sample::select(vec![10_000_u64, 45_000, 65_000, 90_000]).prop_map(Told::Silent),
+        1 => Just(Told::Heard),
+        1 => Just(Told::Vouched),
+        1 => (1_u32..4).prop_map(Told::Adopted),
         1 => Just(ray_cluster_gone()),
         6 => any_ray_job(),
         3 => any_pods().prop_map(pod),

@@ -6,12 +6,15 @@
 //! Fails safe: a snapshot that is too old makes jobs wait. Repaired by the next pass, which looks at everything again.
 
 mod blockers;
+pub mod book;
 mod choose;
 mod mismatch;
 #[cfg(test)]
 mod node_tests;
 mod plan;
+pub mod predict;
 mod room;
+pub mod tenants;
 #[cfg(test)]
 mod tests;
 

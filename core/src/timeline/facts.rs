@@ -41,6 +41,7 @@ fn of_step(fact: &AttemptFact) -> String {
         AttemptStep::Created => "the RayJob was created".to_owned(),
         AttemptStep::Refused => format!("the cluster refused it{why}"),
         AttemptStep::Removed => format!("the RayJob and its pods are gone{why}"),
+        AttemptStep::Fenced => format!("the lease ended and the attempt was stopped{why}"),
     }
 }
 

@@ -1,0 +1,35 @@
+//! Line: waiting jobs that differ in age only, the oldest first.
+
+use std::collections::BTreeSet;
+
+use crate::dispatch::book::{Ask, Millis, Shape};
+
+/// The jobs of one shape.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    pub(super) shape: Shape,
+    jobs: BTreeSet<(Millis, u64)>,
+}
+
+impl Line {
+    pub(super) fn new(shape: Shape) -> Self {
+        Line { shape, jobs: BTreeSet::new() }
+    }
+
+    pub(super) fn join(&mut self, ask: Ask) {
+        self.jobs.insert((ask.submitted, ask.job));
+    }
+
+    pub(super) fn head(&self) -> Option<(Millis, u64)> {
+        self.jobs.first().copied()
+    }
+
+    pub(super) fn leave(&mut self) -> Option<Ask> {
+        let (submitted, job) = self.jobs.pop_first()?;
+        Some(Ask { job, shape: self.shape, submitted })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.jobs.len()
+    }
+}

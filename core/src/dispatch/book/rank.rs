@@ -1,0 +1,84 @@
+//! Rank: the order in which heads of lines are served, and the few constants behind it.
+//!
+//! First those within their tenant's guarantee, then those that borrow. Within a class the smallest of
+//! `size × pressure ÷ patience` goes first: size is predicted GPU time, pressure is what the tenant uses over what it is
+//! guaranteed, patience grows with the wait. So short work goes first, nobody who floods goes before others for long, and
+//! everybody's turn comes.
+
+use crate::dispatch::book::{Millis, Shape};
+
+/// Constants of the order. Times in milliseconds. The defaults were measured: docs/benchmarks/replay.md.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Terms {
+    /// The wait that halves the weight of a job's size.
+    pub patience: Millis,
+    /// After this wait a gang of [`Terms::large`] within its tenant's guarantee may have a cluster kept for it. Smaller ones
+    /// wait longer, in proportion, because the room they need comes up more often.
+    pub reserve_guaranteed: Millis,
+    /// The same for gangs that borrow.
+    pub reserve_borrowing: Millis,
+    /// A gang that depends on a kept cluster, in thousandths of a GPU.
+    pub large: i64,
+    /// Clusters that may be kept at one time.
+    pub reservations: usize,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        const HOUR: Millis = 3_600_000;
+        Terms {
+            patience: 2 * HOUR,
+            reserve_guaranteed: 12 * HOUR,
+            reserve_borrowing: 48 * HOUR,
+            large: 16_000,
+            reservations: 1,
+        }
+    }
+}
+
+/// Who goes before whom, whatever the size.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Class {
+    /// A cluster was kept for it.
+    Reserved,
+    /// With this job its tenant stays within its guarantee.
+    Guaranteed,
+    /// With this job its tenant uses what others leave unused.
+    Borrowing,
+}
+
+/// The place of a head among the others; smaller goes first.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Rank {
+    pub class: Class,
+    /// Size times pressure over patience. Made of sums, products and quotients only, so equal on every machine.
+    pub score: f64,
+    pub submitted: Millis,
+    pub job: u64,
+}
+
+impl Rank {
+    /// Whether this goes before `other`.
+    pub fn before(&self, other: &Rank) -> bool {
+        self.class
+            .cmp(&other.class)
+            .then(self.score.total_cmp(&other.score))
+            .then((self.submitted, self.job).cmp(&(other.submitted, other.job)))
+            .is_lt()
+    }
+}
+
+/// Size times pressure over patience.
+pub(super) fn score(terms: &Terms, shape: Shape, predicted: Millis, waited: Millis, pressure: u64) -> f64 {
+    let seconds = real(predicted) / 1_000.0 + 1.0;
+    let gpus = real(u64::try_from(shape.milli).unwrap_or(0)) / 1_000.0;
+    let pressed = (real(pressure) / 1_000.0).max(1.0);
+    let patience = 1.0 + real(waited) / real(terms.patience.max(1));
+    seconds * gpus * pressed / patience
+}
+
+/// Exact up to 2⁵³, which is far beyond any time or amount here.
+#[expect(clippy::cast_precision_loss, reason = "a rank needs no more than 53 bits")]
+fn real(number: u64) -> f64 {
+    number as f64
+}

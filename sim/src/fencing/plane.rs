@@ -1,0 +1,343 @@
+//! The control plane's ears: what a replica does with a beat, in one transaction.
+//!
+//! Owns no rule: who is heard is judged by `lease::admit`, what is new by `watermark::place`, what a report means by
+//! `attempt::advance`.
+
+use std::collections::BTreeMap;
+
+use squadron_core::{
+    attempt::{Event as Told, advance},
+    fact::{AttemptFact, AttemptStep, Fact, RayJobFact},
+    fencing::InCharge,
+    id::{AttemptId, Epoch},
+    lease::{
+        Grant, Hello, Proof, ProofKind, Renewal, Session, Strange, admit, counted, is_news, unknown_attempt,
+    },
+    watermark::{Arrival, place},
+};
+
+use crate::fencing::{
+    ablation::Rule,
+    ids,
+    message::{Answer, Beat, Phase, Record, Report, Want},
+    postgres::AttemptRow,
+    show,
+    world::World,
+};
+
+impl World {
+    /// A beat reaches a replica.
+    pub fn hear(&mut self, replica: usize, beat: &Beat) {
+        if self.postgres.down {
+            return;
+        }
+        let cluster = ids::index_of(beat.cluster);
+        let row = &self.postgres.now.clusters[cluster];
+        let hello = Hello { epoch: beat.epoch, pod_uid: &beat.pod, acknowledged: beat.acknowledged };
+        let session = match admit(&row.in_charge, row.total, hello, &self.scenario.terms) {
+            _ if self.without(Rule::R11) => Session::TakesOver,
+            session => session,
+        };
+        let refused = match session {
+            Session::TakesOver => {
+                self.postgres.now.clusters[cluster].in_charge =
+                    InCharge { epoch: beat.epoch, pod_uid: beat.pod.clone() };
+                false
+            }
+            Session::Same => false,
+            Session::Superseded => true,
+            Session::Refused { alarm } => {
+                self.say(|| format!("replica {replica}: refuses {}: {alarm}", beat.pod));
+                self.ask_operator(beat.agent);
+                true
+            }
+        };
+        if !refused {
+            self.renew(replica, cluster, beat);
+            self.take_records(cluster, &beat.records);
+            self.take_acceptances(cluster, beat);
+        }
+        self.postgres.committed(self.now);
+        let answer = self.answer(cluster, beat, refused);
+        self.send_down(beat.agent, &answer);
+    }
+
+    fn renew(&mut self, replica: usize, cluster: usize, beat: &Beat) {
+        let wall = ids::wall(self.now, self.replicas[replica].wall).millis();
+        let (ttl, now) = (self.scenario.terms.ttl, self.now);
+        let row = &mut self.postgres.now.clusters[cluster];
+        if is_news(&row.renewal, beat.epoch, beat.number) {
+            row.renewal = Renewal { epoch: beat.epoch, number: beat.number, ttl };
+            row.total = counted(row.total, beat.acknowledged);
+            (row.renewed_wall, row.renewed) = (wall, now);
+        }
+        row.applied = row.applied.max(beat.applied);
+    }
+
+    fn take_records(&mut self, cluster: usize, records: &[Record]) {
+        for record in records {
+            let key = (cluster, record.epoch);
+            let watermark = self.postgres.now.watermarks.get(&key).copied().unwrap_or(0);
+            let arrival = place(watermark, record.seq, 1);
+            if arrival == Arrival::Gap && !self.without(Rule::R13) {
+                continue;
+            }
+            let new = matches!(arrival, Arrival::New { .. });
+            if !new && !self.without(Rule::R13) {
+                continue;
+            }
+            if !new {
+                self.history.broke(self.now, "a record took effect twice or out of its order");
+            }
+            self.postgres.now.watermarks.insert(key, watermark.max(record.seq));
+            self.take(cluster, record.epoch, &record.report);
+        }
+    }
+
+    /// One report takes effect.
+    fn take(&mut self, cluster: usize, epoch: Epoch, report: &Report) {
+        self.say(|| format!("control plane: cluster {cluster} reports {report:?}"));
+        match report {
+            Report::Created { attempt, uid } => {
+                self.know_uid(cluster, *attempt, *uid);
+                self.step(cluster, *attempt, AttemptStep::Created, "");
+            }
+            Report::Running { attempt } => self.ray_job(cluster, *attempt, "Running", "RUNNING"),
+            Report::Finished { attempt } => self.ray_job(cluster, *attempt, "Complete", "SUCCEEDED"),
+            Report::Removed { attempt } => self.removed(cluster, *attempt),
+            Report::Fenced { attempt, why } => self.step(cluster, *attempt, AttemptStep::Fenced, why),
+            Report::Refused { attempt, why } => self.step(cluster, *attempt, AttemptStep::Refused, why),
+            Report::Inventory { held, fenced } => self.inventory(cluster, epoch, held, fenced),
+        }
+    }
+
+    fn know_uid(&mut self, cluster: usize, attempt: AttemptId, uid: u64) {
+        let rows = &mut self.postgres.now.jobs[ids::job_index(attempt.job)].attempts;
+        let row = rows.iter_mut().find(|row| row.number == attempt.number && row.cluster == cluster);
+        if let Some(row) = row {
+            row.uid = Some(uid);
+        }
+    }
+
+    /// A person deleted it: the job ends, or starts anew if its owner wants that (R14).
+    fn removed(&mut self, cluster: usize, attempt: AttemptId) {
+        let row = &self.postgres.now.jobs[ids::job_index(attempt.job)];
+        let stopping = row.job.attempt.as_ref().is_some_and(|attempt| !attempt.desired);
+        let newest = row.newest().is_some_and(|newest| {
+            newest.live && newest.number == attempt.number && newest.cluster == cluster
+        });
+        if row.retries_removed && newest && !stopping {
+            let why = "no longer has its RayJob, which a person deleted; its owner wants it to start anew";
+            if let Ok(proof) = Proof::reported_gone(attempt, None, "", why) {
+                self.advance(attempt, cluster, Told::NothingRuns { proof: &proof });
+            }
+        } else {
+            self.step(cluster, attempt, AttemptStep::Removed, "");
+        }
+    }
+
+    fn step(&mut self, cluster: usize, attempt: AttemptId, step: AttemptStep, message: &str) {
+        let message = message.to_owned();
+        self.fact(cluster, attempt, |attempt| Fact::Attempt(AttemptFact { attempt, step, message }));
+    }
+
+    fn ray_job(&mut self, cluster: usize, attempt: AttemptId, deployment: &str, status: &str) {
+        let (deployment_status, job_status) = (deployment.to_owned(), status.to_owned());
+        self.fact(cluster, attempt, |attempt| {
+            let attempt = Some(attempt);
+            Fact::RayJob(RayJobFact { attempt, deployment_status, job_status, ..RayJobFact::default() })
+        });
+    }
+
+    fn fact(&mut self, cluster: usize, attempt: AttemptId, fact: impl FnOnce(AttemptId) -> Fact) {
+        let newest = self.postgres.now.jobs[ids::job_index(attempt.job)].newest().copied();
+        let (attempt, cluster) = match newest {
+            Some(newest) if self.without(Rule::R2) => {
+                (AttemptId { number: newest.number, ..attempt }, newest.cluster)
+            }
+            _ => (attempt, cluster),
+        };
+        let fact = fact(attempt);
+        self.advance(attempt, cluster, Told::Fact { from: ids::cluster(cluster), fact: &fact, pods: &[] });
+    }
+
+    /// Everything that the cluster holds, against everything that the database wants there (R4).
+    fn inventory(
+        &mut self,
+        cluster: usize,
+        epoch: Epoch,
+        held: &[(AttemptId, u64, Phase)],
+        fenced: &[AttemptId],
+    ) {
+        for (attempt, uid, phase) in held {
+            self.found(cluster, epoch, *attempt, *uid);
+            match phase {
+                Phase::Starting => {}
+                Phase::Running => self.ray_job(cluster, *attempt, "Running", "RUNNING"),
+                Phase::Finished => self.ray_job(cluster, *attempt, "Complete", "SUCCEEDED"),
+            }
+        }
+        let mut missing = Vec::new();
+        for row in &self.postgres.now.jobs {
+            let Some(newest) = row.newest().filter(|newest| newest.live && newest.cluster == cluster) else {
+                continue;
+            };
+            let attempt = row.id(newest.number);
+            if newest.uid.is_some() && held.iter().all(|(other, ..)| *other != attempt) {
+                missing.push(attempt);
+            }
+        }
+        for attempt in missing {
+            if fenced.contains(&attempt) {
+                self.step(cluster, attempt, AttemptStep::Fenced, "the fencer stopped it");
+            } else {
+                self.removed(cluster, attempt);
+            }
+        }
+        self.postgres.now.clusters[cluster].inventory = (epoch, self.postgres.timeline);
+    }
+
+    fn found(&mut self, cluster: usize, epoch: Epoch, attempt: AttemptId, uid: u64) {
+        let row = &self.postgres.now.jobs[ids::job_index(attempt.job)];
+        let newest = row.newest().copied();
+        let known = newest.map_or(0, |newest| newest.number);
+        if unknown_attempt(attempt.number, known, row.job.state.is_terminal()) == Strange::Adopt {
+            let older = row.id(known);
+            if let Some(proof) =
+                newest.filter(|newest| newest.live).and_then(|_| Proof::superseded(older, attempt.number))
+            {
+                self.advance(
+                    older,
+                    newest.map_or(cluster, |newest| newest.cluster),
+                    Told::NothingRuns { proof: &proof },
+                );
+            }
+            let name = format!("cluster {cluster}");
+            let told =
+                Told::Adopted { cluster: ids::cluster(cluster), cluster_name: &name, number: attempt.number };
+            self.advance(attempt, cluster, told);
+        }
+        let row = &mut self.postgres.now.jobs[ids::job_index(attempt.job)];
+        let wanted = row
+            .attempts
+            .iter_mut()
+            .find(|row| row.number == attempt.number && row.cluster == cluster && row.live);
+        if let Some(wanted) = wanted {
+            wanted.uid = Some(uid);
+            wanted.accepted_by = wanted.accepted_by.or(Some(epoch));
+            self.step(cluster, attempt, AttemptStep::Created, "");
+        }
+    }
+
+    /// The agent is ready to start them: from now on they may run.
+    fn take_acceptances(&mut self, cluster: usize, beat: &Beat) {
+        let told = self.postgres.now.clusters[cluster].inventory == (beat.epoch, self.postgres.timeline);
+        for attempt in &beat.accepts {
+            let row = &mut self.postgres.now.jobs[ids::job_index(attempt.job)];
+            let newest = row.newest().is_some_and(|newest| newest.number == attempt.number);
+            let open = row.attempts.iter_mut().find(|row| {
+                row.number == attempt.number && row.cluster == cluster && row.live && row.desired
+            });
+            let Some(open) = open.filter(|open| newest && open.uid.is_none()) else { continue };
+            // A life before may have started it: this one has to tell first what exists.
+            if open.accepted_by.is_none() || told || self.without == Some(Rule::R4) {
+                open.accepted_by = Some(beat.epoch);
+            }
+        }
+    }
+
+    /// The whole desired set of a cluster, with everything that the agent asked.
+    fn answer(&self, cluster: usize, beat: &Beat, refused: bool) -> Answer {
+        let asked: BTreeMap<Epoch, ()> = beat.records.iter().map(|record| (record.epoch, ())).collect();
+        let epochs = asked.into_keys().chain([beat.epoch]);
+        let watermarks = epochs
+            .map(|epoch| (epoch, self.postgres.now.watermarks.get(&(cluster, epoch)).copied().unwrap_or(0)))
+            .collect();
+        Answer { watermarks, refused, ..self.desired(cluster, beat.epoch, beat.number) }
+    }
+
+    /// The same without a question: what a replica sends when the desired set changed.
+    pub fn desired(&self, cluster: usize, epoch: Epoch, number: u64) -> Answer {
+        let row = &self.postgres.now.clusters[cluster];
+        let watermark = self.postgres.now.watermarks.get(&(cluster, epoch)).copied().unwrap_or(0);
+        Answer {
+            epoch,
+            number,
+            ttl: self.scenario.terms.ttl,
+            total: row.total,
+            generation: row.generation,
+            wants: self.wants(cluster, number),
+            watermarks: vec![(epoch, watermark)],
+            timeline: self.postgres.timeline,
+            wants_inventory: row.inventory != (epoch, self.postgres.timeline),
+            refused: false,
+        }
+    }
+
+    fn wants(&self, cluster: usize, answers: u64) -> Vec<Want> {
+        let mut wants = Vec::new();
+        for (index, row) in self.postgres.now.jobs.iter().enumerate() {
+            for attempt in row.attempts.iter().filter(|attempt| attempt.desired && attempt.cluster == cluster)
+            {
+                let id = row.id(attempt.number);
+                wants.push(Want {
+                    grant: Grant {
+                        attempt: id,
+                        answers,
+                        accepted_by: attempt.accepted_by,
+                        created: attempt.uid.is_some(),
+                    },
+                    job: index,
+                    name: squadron_core::attempt::object_name(&row.job.name, row.job.id, attempt.number),
+                    uid: attempt.uid,
+                });
+            }
+        }
+        wants
+    }
+
+    /// A job takes a step, in the transaction that runs. True if it changed.
+    pub fn advance(&mut self, attempt: AttemptId, cluster: usize, told: Told<'_>) -> bool {
+        let index = ids::job_index(attempt.job);
+        let before = self.postgres.now.jobs[index].newest().copied();
+        let now = ids::wall(self.now, 0);
+        let step = match advance(&self.postgres.now.jobs[index].job, told, now) {
+            Ok(step) => step,
+            Err(refused) => {
+                self.say(|| format!("control plane: {} unchanged: {refused}", show(attempt)));
+                return false;
+            }
+        };
+        let indexed = !self.without(Rule::R1);
+        if let Err(aborted) = self.postgres.save(index, &step, cluster, indexed, self.now) {
+            self.say(|| format!("postgres: {aborted:?}"));
+            return false;
+        }
+        self.say(|| format!("job {index}: {}", step.job.sentence));
+        let kind = if let Told::NothingRuns { proof } = told { Some(proof.kind()) } else { None };
+        self.check_step(index, before, kind);
+        true
+    }
+
+    /// What must hold after every step of a job (R1, R12).
+    fn check_step(&mut self, job: usize, before: Option<AttemptRow>, kind: Option<ProofKind>) {
+        let row = &self.postgres.now.jobs[job];
+        if row.attempts.iter().filter(|attempt| attempt.live).count() > 1 {
+            self.history.broke(self.now, "a job has two live attempts");
+        }
+        let closed = before.filter(|before| before.live).filter(|before| {
+            self.postgres.now.jobs[job].attempts.iter().any(|row| row.number == before.number && !row.live)
+        });
+        let Some(closed) = closed else { return };
+        let id = self.postgres.now.jobs[job].id(closed.number);
+        let running = self.history.runs(id).map(|run| (run.cluster, run.policy));
+        if let Some((kube, policy)) = running.filter(|_| kind != Some(ProofKind::OverlapAllowed)) {
+            let what = format!("attempt {} ({policy}) is closed while its containers run", closed.number);
+            if !self.scenario.watchdog && self.was_hindered(kube, self.now) {
+                self.history.uncovered.push(format!("at {} ms: {what}", self.now));
+            } else if policy != squadron_core::lease::Policy::Rerun {
+                self.history.broke(self.now, &what);
+            }
+        }
+    }
+}
