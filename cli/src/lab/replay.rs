@@ -57,8 +57,8 @@ pub struct ReplayArgs {
 }
 
 pub fn run(args: &ReplayArgs, app: &App) -> Result<Exit, Failure> {
-    let trace = read_jobs(&args.jobs.to_string_lossy(), open(&args.jobs)?).map_err(refused)?;
-    let fleet = read_fleet(&args.fleet.to_string_lossy(), open(&args.fleet)?).map_err(refused)?;
+    let trace = read_jobs(&args.jobs.to_string_lossy(), open(&args.jobs)?).map_err(|why| refused(&why))?;
+    let fleet = read_fleet(&args.fleet.to_string_lossy(), open(&args.fleet)?).map_err(|why| refused(&why))?;
     let mut runs = Vec::new();
     for seed in (args.seed..).take(usize::try_from(args.seeds).unwrap_or(1)) {
         let wanted = args.per_job.as_deref().filter(|_| runs.is_empty());
@@ -96,7 +96,7 @@ pub(super) fn open(path: &Path) -> Result<File, Failure> {
     File::open(path).map_err(|error| Failure::usage(format!("cannot open {}", path.display())).because(error))
 }
 
-pub(super) fn refused(refused: Refused) -> Failure {
+pub(super) fn refused(refused: &Refused) -> Failure {
     Failure::usage(refused.to_string()).next("correct the file; nothing was replayed")
 }
 

@@ -48,7 +48,7 @@ pub struct TraceArgs {
 }
 
 pub fn run(args: &TraceArgs, app: &App) -> Result<Exit, Failure> {
-    let fleet = read_fleet(&args.fleet.to_string_lossy(), open(&args.fleet)?).map_err(refused)?;
+    let fleet = read_fleet(&args.fleet.to_string_lossy(), open(&args.fleet)?).map_err(|why| refused(&why))?;
     if !(args.load > 0.0 && args.load <= 10.0) {
         return Err(Failure::usage(format!("a load of {} cannot be made", args.load))
             .next("give --load a number above 0 and at most 10"));

@@ -81,15 +81,13 @@ fn short_kinds_go_first_and_the_long_one_gets_its_turn() {
 fn starving_gang_gets_its_cluster_although_singles_keep_coming() {
     let mut book = book(&[16], 2);
     let mut running: Vec<(Millis, u64)> = Vec::new();
-    let mut next = 100;
     book.arrive(ask(1, 1, 16, 0)).unwrap();
-    for minute in 0..100 * 60 {
+    for (next, minute) in (100..).zip(0..100 * 60) {
         let now = minute * 60_000 + 1;
         let (over, still): (Vec<_>, Vec<_>) = running.iter().partition(|(end, _)| *end <= now);
         running = still;
         over.iter().for_each(|(_, job)| book.end(*job, now));
         book.arrive(ask(next, 0, 1, now)).unwrap();
-        next += 1;
         let starts = started(&book.decide(now));
         if starts.contains(&1) {
             return;
