@@ -66,20 +66,9 @@ async fn logs(
         let command = format!("squadron describe {}", job.id);
         return Err(Api::not_found("attempt", format!("{} of job {}", attempt.number, job.name), &command));
     }
-    let listener = app.wake.listen(Topic::Logs);
-    let first = app.store.log_piece(attempt, STREAM, query.offset.unwrap_or(0)).await?;
-    let start = first.start;
     let follow = query.follow.unwrap_or(false);
-    let reader = Reader {
-        app,
-        attempt,
-        follow,
-        listener,
-        ending,
-        first: Some(first),
-        next: start,
-        quiet: Instant::now(),
-    };
+    let reader = Reader::open(app, ending, attempt, query.offset.unwrap_or(0), follow).await?;
+    let start = reader.next;
     Ok(answer(attempt, start, Body::from_stream(futures::stream::try_unfold(reader, Reader::step))))
 }
 
@@ -98,7 +87,8 @@ async fn ended_at(app: &AppState, attempt: AttemptId) -> squadron_store::Result<
     Ok(attempts.into_iter().find(|row| row.number == attempt.number).map(|row| row.ended_at))
 }
 
-struct Reader {
+/// Reads one attempt's log from an offset on.
+pub struct Reader {
     app: AppState,
     attempt: AttemptId,
     follow: bool,
@@ -111,9 +101,24 @@ struct Reader {
 }
 
 impl Reader {
+    /// `follow`: wait for more until the attempt has ended and its log is quiet.
+    pub async fn open(
+        app: AppState,
+        ending: Ending,
+        attempt: AttemptId,
+        offset: u64,
+        follow: bool,
+    ) -> squadron_store::Result<Reader> {
+        let listener = app.wake.listen(Topic::Logs);
+        let first = app.store.log_piece(attempt, STREAM, offset).await?;
+        let next = first.start;
+        let quiet = Instant::now();
+        Ok(Reader { app, attempt, follow, listener, ending, first: Some(first), next, quiet })
+    }
+
     /// The next bytes; none at the log's end. The database being away ends the answer, and the client comes again with
     /// its offset.
-    async fn step(mut self) -> std::io::Result<Option<(Bytes, Reader)>> {
+    pub async fn step(mut self) -> std::io::Result<Option<(Bytes, Reader)>> {
         loop {
             let piece = match self.first.take() {
                 Some(piece) => piece,

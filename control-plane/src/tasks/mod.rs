@@ -8,6 +8,7 @@
 pub mod correlate;
 pub mod dispatch;
 mod duty;
+pub mod packages;
 pub mod project;
 pub mod release;
 #[cfg(test)]
@@ -27,6 +28,8 @@ use crate::{
 const EVERY: Duration = Duration::from_secs(1);
 /// Incidents end by minutes and hours, not by seconds.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
+/// Packages are kept for days.
+const PACKAGES_EVERY: Duration = Duration::from_secs(60);
 
 /// Runs all tasks until it is dropped.
 pub async fn run(app: AppState) {
@@ -58,6 +61,14 @@ pub async fn run(app: AppState) {
             Task {
                 every: SWEEP_EVERY,
                 ..Task::new("sweep", Topic::Clusters, |app, holder| Box::pin(correlate::sweep(app, holder)))
+            }
+        ),
+        forever(
+            &app,
+            holder,
+            Task {
+                every: PACKAGES_EVERY,
+                ..Task::new("packages", Topic::Clusters, |app, holder| Box::pin(packages::pass(app, holder)))
             }
         ),
     );

@@ -2,12 +2,12 @@
 //!
 //! Invariant: nothing here judges. Sentences, blockers and states are shown as the deciders wrote them.
 
-mod cancel;
+pub mod cancel;
 mod detail;
 mod list;
-mod submit;
+pub mod submit;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 mod view;
 
 use squadron_api::route;

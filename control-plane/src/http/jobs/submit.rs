@@ -23,6 +23,7 @@ use squadron_store::{
     PgConnection, audit,
     idempotency::{self, Found, Key},
     job::{self, NewJob, waiting},
+    ray_submission::{self, NewSubmission},
 };
 use uuid::Uuid;
 
@@ -55,8 +56,7 @@ pub async fn submit(
     Json(request): Json<SubmitRequest>,
 ) -> Result<Json<SubmitReply>> {
     let key = key(&headers, &caller, &request)?;
-    let parsed = parse(&request.manifest)?;
-    let new = new_job(&app, &caller, &request, &parsed).await?;
+    let (new, parsed) = check(&app, &caller, &request).await?;
     let warnings = warnings(&new, &parsed, fleet(&app).await?);
     if request.dry_run {
         let (before, _) = app.store.place_in_queue(&new).await?;
@@ -64,9 +64,18 @@ pub async fn submit(
         return Ok(Json(SubmitReply { job: None, position: Some(before + 1), link, warnings }));
     }
     let id = commit(&app, &caller, &new, key.as_ref()).await?;
-    app.wake.changed("job", id, 1);
-    app.wake.notify(Topic::Dispatch);
     reply(&app, &new, id, warnings).await
+}
+
+/// Checks everything that can be checked before the insert.
+pub async fn check(
+    app: &AppState,
+    caller: &Caller,
+    request: &SubmitRequest,
+) -> Result<(NewJob, ParsedRayJob)> {
+    let parsed = parse(&request.manifest)?;
+    let new = new_job(app, caller, request, &parsed).await?;
+    Ok((new, parsed))
 }
 
 /// What the dispatcher would look at now.
@@ -242,16 +251,9 @@ fn warnings(new: &NewJob, parsed: &ParsedRayJob, mut input: Input) -> Vec<String
 
 /// Inserts the job, or finds the one that the key stands for.
 async fn commit(app: &AppState, caller: &Caller, new: &NewJob, key: Option<&Key>) -> Result<JobId> {
-    let entry = caller.entry("job.submit", new.id, format!("{} in queue {}", new.name, new.queue));
-    let input = (new, key, entry);
-    let once = async || {
-        app.store
-            .txn("job.submit", &input, |db, (new, key, entry)| Box::pin(insert(db, new, *key, entry)))
-            .await
-    };
-    let found = match once().await {
+    let found = match store(app, caller, new, key, None).await {
         // The same request came twice at once; the other one was first.
-        Err(error) if error.violates(idempotency::KEY_TAKEN) => once().await?,
+        Err(error) if error.violates(idempotency::KEY_TAKEN) => store(app, caller, new, key, None).await?,
         done => done?,
     };
     match found {
@@ -265,10 +267,34 @@ async fn commit(app: &AppState, caller: &Caller, new: &NewJob, key: Option<&Key>
     }
 }
 
+/// Writes the job with its key, its audit row and, if it came by Ray's API, its submission; then tells.
+pub async fn store(
+    app: &AppState,
+    caller: &Caller,
+    new: &NewJob,
+    key: Option<&Key>,
+    submission: Option<&NewSubmission>,
+) -> squadron_store::Result<Found> {
+    let entry = caller.entry("job.submit", new.id, format!("{} in queue {}", new.name, new.queue));
+    let input = (new, key, submission, entry);
+    let found = app
+        .store
+        .txn("job.submit", &input, |db, (new, key, submission, entry)| {
+            Box::pin(insert(db, new, *key, *submission, entry))
+        })
+        .await?;
+    if found == Found::Nothing {
+        app.wake.changed("job", new.id, 1);
+        app.wake.notify(Topic::Dispatch);
+    }
+    Ok(found)
+}
+
 async fn insert(
     db: &mut PgConnection,
     new: &NewJob,
     key: Option<&Key>,
+    submission: Option<&NewSubmission>,
     entry: &audit::Entry,
 ) -> squadron_store::Result<Found> {
     if let Some(key) = key {
@@ -278,6 +304,9 @@ async fn insert(
         }
     }
     job::insert(db, new).await?;
+    if let Some(submission) = submission {
+        ray_submission::insert(db, new.id, submission, new.submitted_at).await?;
+    }
     if let Some(key) = key {
         idempotency::insert(db, key, new.id, new.submitted_at).await?;
     }

@@ -5,4 +5,5 @@ mod enrol;
 mod fencing;
 mod ingest;
 mod outage;
+mod package;
 mod standing;
