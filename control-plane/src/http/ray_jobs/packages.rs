@@ -53,6 +53,7 @@ pub async fn upload(
     check(&protocol, &name)?;
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if announced.is_some_and(|bytes: u64| bytes >= MOST_BYTES) {
+        upload::discard(body).await;
         return Err(too_large(announced));
     }
     upload::receive(&app, &caller.actor.subject, &name, body).await
@@ -77,7 +78,7 @@ fn check(protocol: &str, name: &str) -> Result<()> {
 
 /// Ray's words for a package over the limit.
 pub fn too_large(bytes: Option<u64>) -> Refusal {
-    let mib = |bytes: u64| format!("{}.{:02}MiB", bytes >> 20, (bytes & 0xf_ffff) * 100 >> 20);
+    let mib = |bytes: u64| format!("{}.{:02}MiB", bytes >> 20, ((bytes & 0xf_ffff) * 100) >> 20);
     let size = bytes.map_or_else(String::new, |bytes| format!(" ({})", mib(bytes)));
     Refusal::Ray(
         StatusCode::INTERNAL_SERVER_ERROR,

@@ -1,7 +1,7 @@
 //! Upload: a package's bytes on their way into the database, chunk by chunk.
 //!
-//! Invariant: one chunk is in memory, and nobody sees a package before its last one is stored. What breaks off is
-//! removed at once, or by the sweep if we break off too.
+//! Invariant: one chunk is in memory, nothing is stored of what is announced as too large, and nobody sees a package
+//! before its last chunk is stored. What breaks off is removed at once, or by the sweep if we break off too.
 
 use std::time::Duration;
 
@@ -38,6 +38,18 @@ pub async fn receive(app: &AppState, owner: &str, name: &str, body: Body) -> Res
         app.store.drop_package(id).await?;
     }
     kept.map(|_| ())
+}
+
+/// Reads a body that is refused anyway, so that its sender gets to hear why: a client that still writes when the
+/// connection closes reports that instead. What is longer than a few packages hears nothing.
+pub async fn discard(body: Body) {
+    let mut parts = body.into_data_stream();
+    let mut read = 0;
+    while read < 4 * MOST_BYTES
+        && let Ok(Some(Ok(part))) = tokio::time::timeout(IDLE, parts.next()).await
+    {
+        read += part.len() as u64;
+    }
 }
 
 enum Kept {
