@@ -152,7 +152,14 @@ mod tests {
 
     #[test]
     fn mistakes_are_usage_errors() {
-        for line in ["list --status sleeping", "queue set research", "submit", "usage --by moon", "list --limit 0", "frobnicate"] {
+        for line in [
+            "list --status sleeping",
+            "queue set research",
+            "submit",
+            "usage --by moon",
+            "list --limit 0",
+            "frobnicate",
+        ] {
             let words: Vec<&str> = line.split(' ').collect();
             assert_eq!(parse_words(&words).unwrap_err().exit_code(), 2, "{line}");
         }

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::stage;
+use common::{stage, text};
 use squadron_e2e::{
     job::PATIENCE,
     ray_client::RayClient,
@@ -44,6 +44,8 @@ fn a_working_directory_runs_on_the_fleet_and_its_log_is_followed() {
     let listed =
         ray.script("print([job.submission_id for job in client.list_jobs()])").unwrap().ok().unwrap();
     assert!(listed.contains(&id), "{listed}");
+    let job = stage().json(&["describe", &id]).unwrap();
+    assert_eq!(text(&job["job"]["state"]), "succeeded", "the submission id names the job here, too: {job}");
     let deleted = ray.script(&format!("print(client.delete_job({id:?}))")).unwrap().ok().unwrap();
     assert_eq!(deleted.trim(), "True");
     let gone = ray.job("status", &[&id]).unwrap();

@@ -81,11 +81,8 @@ impl Incoming {
         let damaged = || LinkError::Refused("a package arrived damaged".to_owned());
         self.rest = self.rest.checked_sub(part.len() as u64).ok_or_else(damaged)?;
         self.digest.update(part);
-        let whole = self.rest == 0;
-        if whole && self.digest.clone().finalize().as_slice() != self.sha256.as_ref() {
-            return Err(damaged());
-        }
-        Ok(())
+        let digest: [u8; 32] = self.digest.clone().finalize().into();
+        if self.rest == 0 && digest != *self.sha256 { Err(damaged()) } else { Ok(()) }
     }
 }
 

@@ -75,6 +75,16 @@ impl Store {
         row.as_ref().map(read).transpose()
     }
 
+    /// Bytes that the owner keeps, uploads that go on not counted.
+    pub async fn kept_by(&self, owner: &str) -> Result<u64> {
+        let bytes: i64 =
+            sqlx::query_scalar("select coalesce(sum(bytes), 0)::bigint from ray_package where owner = $1")
+                .bind(owner)
+                .fetch_one(self.pool())
+                .await?;
+        Ok(u64::try_from(bytes).unwrap_or(0))
+    }
+
     /// Begins an upload.
     pub async fn begin_package(&self, id: Uuid, owner: &str, name: &str, now: Timestamp) -> Result<()> {
         sqlx::query(
@@ -159,4 +169,105 @@ fn read(row: &sqlx::postgres::PgRow) -> Result<Package> {
         digest.try_into().map_err(|_| StoreError::corrupt("ray_package", "a digest is not 32 bytes long"))?;
     let bytes = u64::try_from(row.try_get::<i64, _>("bytes")?).unwrap_or(0);
     Ok(Package { id: row.try_get("id")?, bytes, sha256 })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::{
+        job::{self, NewJob},
+        ray_submission::{self, ID_TAKEN, NewSubmission},
+        testing::{
+            self,
+            fixture::{self, NOW},
+        },
+    };
+
+    async fn package(store: &Store, owner: &str, name: &str) -> Uuid {
+        let id = Uuid::now_v7();
+        store.begin_package(id, owner, name, NOW).await.unwrap();
+        store.add_chunk(id, 0, b"content").await.unwrap();
+        store.complete_package(&Package { id, bytes: 7, sha256: [1; 32] }).await.unwrap();
+        id
+    }
+
+    async fn submission(store: &Store, id: &str, packages: &[Uuid]) -> Result<NewJob> {
+        store.ensure_queue(&"research".parse().unwrap(), NOW).await.unwrap();
+        let new = fixture::new_job(id);
+        let kept = NewSubmission {
+            submission_id: id.to_owned(),
+            entrypoint: "x".to_owned(),
+            metadata: None,
+            runtime_env: None,
+            packages: packages.to_vec(),
+        };
+        store
+            .txn("test", &(&new, kept), |db, (new, kept)| {
+                Box::pin(async move {
+                    job::insert(db, new).await?;
+                    ray_submission::insert(db, new.id, kept, NOW).await
+                })
+            })
+            .await?;
+        Ok(new)
+    }
+
+    async fn chunks(store: &Store) -> i64 {
+        sqlx::query_scalar("select count(*) from ray_package_chunk").fetch_one(store.pool()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_an_unfinished_job_names_outlives_the_sweep() {
+        let store = testing::store().await;
+        let (kept, lost) = (package(&store, "ann", "a.zip").await, package(&store, "ann", "b.zip").await);
+        let broken = Uuid::now_v7();
+        store.begin_package(broken, "ann", "c.zip", NOW).await.unwrap();
+        store.add_chunk(broken, 0, b"half").await.unwrap();
+        submission(&store, "s", &[kept]).await.unwrap();
+        let late = NOW.plus_millis(1);
+        let nothing = Unused { whole_before: NOW, broken_before: NOW };
+        assert_eq!(store.drop_packages(nothing).await.unwrap(), 0, "used at this very moment");
+        let all = Unused { whole_before: late, broken_before: late };
+        assert_eq!(store.drop_packages(all).await.unwrap(), 2);
+        assert!(
+            store.chunk(kept, 0).await.unwrap().is_some() && store.chunk(lost, 0).await.unwrap().is_none()
+        );
+        fixture::execute(&store, "update job set state = 'succeeded' where $1 = 1", 1).await;
+        assert_eq!((store.drop_packages(all).await.unwrap(), chunks(&store).await), (1, 0));
+        assert!(store.submission("s").await.unwrap().is_some(), "the submission itself stays");
+    }
+
+    #[tokio::test]
+    async fn a_package_is_seen_when_it_is_whole_and_by_its_owner() {
+        let store = testing::store().await;
+        let half = Uuid::now_v7();
+        store.begin_package(half, "ann", "a.zip", NOW).await.unwrap();
+        assert_eq!(store.package("ann", "a.zip", NOW).await.unwrap(), None);
+        let id = package(&store, "ann", "a.zip").await;
+        assert_eq!(store.package("ann", "a.zip", NOW).await.unwrap().map(|found| found.id), Some(id));
+        assert_eq!(store.package("bob", "a.zip", NOW).await.unwrap(), None);
+        assert_eq!((store.kept_by("ann").await.unwrap(), store.kept_by("bob").await.unwrap()), (7, 0));
+        let late = store.complete_package(&Package { id: half, bytes: 0, sha256: [2; 32] }).await;
+        assert!(late.unwrap_err().violates(NAME_TAKEN));
+    }
+
+    #[tokio::test]
+    async fn an_id_is_taken_until_its_submission_is_deleted() {
+        let store = testing::store().await;
+        let first = submission(&store, "s", &[]).await.unwrap();
+        assert!(submission(&store, "s", &[]).await.unwrap_err().violates(ID_TAKEN));
+        assert_eq!(store.jobs(&job::Filter { limit: 9, ..job::Filter::default() }).await.unwrap().len(), 1);
+        let deleted = async || {
+            store
+                .txn("test", &first.id, |db, job| Box::pin(ray_submission::delete(db, *job, NOW)))
+                .await
+                .unwrap()
+        };
+        assert!(deleted().await && !deleted().await);
+        assert_eq!(store.submission("s").await.unwrap(), None);
+        let second = submission(&store, "s", &[]).await.unwrap();
+        let listed = store.submissions().await.unwrap();
+        assert_eq!(listed.iter().map(|one| one.job).collect::<Vec<_>>(), [second.id]);
+    }
 }

@@ -35,9 +35,15 @@ pub fn mount(routes: Routes) -> Routes {
         .post(route::JOB_CANCEL, Access::Owner(Action::CancelJob), cancel::cancel)
 }
 
-/// The job with this id, or the newest with this name.
+/// The job with this id, the newest with this name, or the one that Ray's API knows under this submission id.
 pub async fn find(app: &AppState, id_or_name: &str) -> Result<JobRow> {
-    app.store.job(id_or_name).await?.ok_or_else(|| {
+    let mut found = app.store.job(id_or_name).await?;
+    if found.is_none()
+        && let Some(submission) = app.store.submission(id_or_name).await?
+    {
+        found = app.store.job(&submission.job.to_string()).await?;
+    }
+    found.ok_or_else(|| {
         let shown = squadron_core::sentence::clip(id_or_name, 80);
         Api::not_found("job", shown, "squadron list")
     })

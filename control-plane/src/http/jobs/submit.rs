@@ -18,7 +18,10 @@ use squadron_core::{
     nearest::nearest,
     sentence::{clip, list},
 };
-use squadron_ray::manifest::{self, ParsedRayJob};
+use squadron_ray::{
+    manifest::{self, ParsedRayJob},
+    submission::EXTRAS_ANNOTATION,
+};
 use squadron_store::{
     PgConnection, audit,
     idempotency::{self, Found, Key},
@@ -57,6 +60,7 @@ pub async fn submit(
 ) -> Result<Json<SubmitReply>> {
     let key = key(&headers, &caller, &request)?;
     let (new, parsed) = check(&app, &caller, &request).await?;
+    refuse_extras(&parsed)?;
     let warnings = warnings(&new, &parsed, fleet(&app).await?);
     if request.dry_run {
         let (before, _) = app.store.place_in_queue(&new).await?;
@@ -142,6 +146,17 @@ fn parse(text: &str) -> Result<ParsedRayJob> {
         }]));
     }
     Ok(parsed)
+}
+
+/// Nobody uploaded packages for a job that did not come by Ray's API; it would wait for them for ever.
+fn refuse_extras(parsed: &ParsedRayJob) -> Result<()> {
+    let annotations = parsed.manifest.pointer("/metadata/annotations");
+    if annotations.is_none_or(|annotations| annotations.get(EXTRAS_ANNOTATION).is_none()) {
+        return Ok(());
+    }
+    let path = format!("metadata.annotations[\"{EXTRAS_ANNOTATION}\"]");
+    let problem = "is Squadron's own, for jobs of Ray's client; leave it out".to_owned();
+    Err(invalid(vec![FieldProblem { path, problem }]))
 }
 
 fn invalid(fields: Vec<FieldProblem>) -> Api {

@@ -60,14 +60,14 @@ async fn a_submission_lives_as_on_a_ray_head() {
         (status, &version["version"], &version["ray_version"]),
         (StatusCode::OK, &json!("4"), &json!("2.60.0"))
     );
-    let asked = json!({"entrypoint": "python train.py", "submission_id": "train-1", "metadata": {"queue": "research", "b": "1"},
+    let asked = json!({"entrypoint": "python train.py", "submission_id": "Train_1", "metadata": {"queue": "research", "b": "1"},
         "runtime_env": {"env_vars": {"A": "1"}}});
     let (status, text) = client.submit(asked.clone()).await;
     assert_eq!(
         (status, text.as_str()),
-        (StatusCode::OK, r#"{"job_id":"train-1","submission_id":"train-1"}"#)
+        (StatusCode::OK, r#"{"job_id":"Train_1","submission_id":"Train_1"}"#)
     );
-    let (_, job) = client.get("/api/jobs/train-1").await;
+    let (_, job) = client.get("/api/jobs/Train_1").await;
     for (field, value) in [
         ("type", json!("SUBMISSION")),
         ("status", json!("PENDING")),
@@ -81,27 +81,28 @@ async fn a_submission_lives_as_on_a_ray_head() {
     }
     assert!(job["message"].as_str().unwrap().starts_with("queued in research"), "{job}");
     assert_eq!(client.get("/api/jobs/").await.1, json!([job]));
-    assert_eq!(client.get("/api/jobs/train-1/logs").await.1, json!({"logs": ""}));
+    assert_eq!(client.get("/api/jobs/Train_1/logs").await.1, json!({"logs": ""}));
+    assert_eq!(client.room.get("/api/v1/jobs/Train_1").await["job"]["state"], "queued");
     let (status, text) = client.submit(asked.clone()).await;
     assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
     assert_eq!(
         text,
-        "ValueError: Job with submission_id train-1 already exists. Please use a different submission_id."
+        "ValueError: Job with submission_id Train_1 already exists. Please use a different submission_id."
     );
-    let (status, text) = client.send("DELETE", "/api/jobs/train-1", Body::empty()).await;
+    let (status, text) = client.send("DELETE", "/api/jobs/Train_1", Body::empty()).await;
     assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
     assert_eq!(
         text,
-        "RuntimeError: Attempted to delete job 'train-1', but it is in a non-terminal state PENDING."
+        "RuntimeError: Attempted to delete job 'Train_1', but it is in a non-terminal state PENDING."
     );
-    assert_eq!(client.send("POST", "/api/jobs/train-1/stop", Body::empty()).await.1, r#"{"stopped":true}"#);
-    assert_eq!(client.send("POST", "/api/jobs/train-1/stop", Body::empty()).await.1, r#"{"stopped":false}"#);
-    let (_, job) = client.get("/api/jobs/train-1").await;
+    assert_eq!(client.send("POST", "/api/jobs/Train_1/stop", Body::empty()).await.1, r#"{"stopped":true}"#);
+    assert_eq!(client.send("POST", "/api/jobs/Train_1/stop", Body::empty()).await.1, r#"{"stopped":false}"#);
+    let (_, job) = client.get("/api/jobs/Train_1").await;
     assert_eq!(job["status"], "STOPPED");
     assert!(job["end_time"].as_i64().unwrap() >= job["start_time"].as_i64().unwrap(), "{job}");
-    assert_eq!(client.send("DELETE", "/api/jobs/train-1", Body::empty()).await.1, r#"{"deleted":true}"#);
-    let (status, text) = client.send("GET", "/api/jobs/train-1", Body::empty()).await;
-    assert_eq!((status, text.as_str()), (StatusCode::NOT_FOUND, "Job train-1 does not exist"));
+    assert_eq!(client.send("DELETE", "/api/jobs/Train_1", Body::empty()).await.1, r#"{"deleted":true}"#);
+    let (status, text) = client.send("GET", "/api/jobs/Train_1", Body::empty()).await;
+    assert_eq!((status, text.as_str()), (StatusCode::NOT_FOUND, "Job Train_1 does not exist"));
     assert_eq!(client.submit(asked).await.0, StatusCode::OK, "the id is free again");
     let jobs = client.room.get("/api/v1/jobs").await;
     assert_eq!(jobs["items"].as_array().unwrap().len(), 2, "the jobs themselves stay: {jobs}");
@@ -222,6 +223,11 @@ async fn a_package_is_its_owner_s_and_never_changes() {
     assert_eq!(client.submit(asked).await.0, StatusCode::OK);
     let manifest = client.room.get("/api/v1/jobs/mine").await["manifest"].as_str().unwrap().to_owned();
     assert!(manifest.contains(r#"{\"packages\":[\"_ray_pkg_1.zip\"]}"#), "{manifest}");
+    let body = json!({"manifest": manifest, "queue": "default"});
+    let (status, problem) =
+        client.room.ask("submitter", axum::http::Method::POST, "/api/v1/jobs", body).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "nobody else's packages come by a manifest");
+    assert!(problem["detail"].as_str().unwrap().contains("squadron.dev/ray-submission"), "{problem}");
 }
 
 #[tokio::test]

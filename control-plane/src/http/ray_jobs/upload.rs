@@ -5,7 +5,10 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::{
+    body::{Body, Bytes},
+    http::StatusCode,
+};
 use futures::StreamExt as _;
 use sha2::{Digest as _, Sha256};
 use squadron_store::ray_package::{NAME_TAKEN, Package};
@@ -19,6 +22,8 @@ use crate::{clock, state::AppState};
 
 /// A package must be smaller, in bytes: the limit of Ray's own store, into which it goes in the end.
 pub const MOST_BYTES: u64 = 512 << 20;
+/// What one person may keep here at a time, in bytes. Packages that nobody uses go after a week.
+const MOST_KEPT: u64 = 32 * MOST_BYTES;
 /// Bytes of one row.
 const CHUNK: usize = 1 << 20;
 /// A body that brings nothing for this long is given up.
@@ -28,6 +33,16 @@ const HASHED: &str = "_ray_pkg_";
 
 /// Takes the body in as the owner's package.
 pub async fn receive(app: &AppState, owner: &str, name: &str, body: Body) -> Result<()> {
+    if app.store.kept_by(owner).await? >= MOST_KEPT {
+        return Err(Refusal::Ray(
+            StatusCode::INSUFFICIENT_STORAGE,
+            format!(
+                "ValueError: you keep {} GiB of packages, which is all that one person may; those that no job has used \
+                 for a week are removed. Use a smaller working directory, or put large files into the image.",
+                MOST_KEPT >> 30
+            ),
+        ));
+    }
     let id = Uuid::now_v7();
     app.store.begin_package(id, owner, name, clock::now()).await?;
     let kept = match write(app, id, body).await {
@@ -70,7 +85,7 @@ async fn keep(app: &AppState, owner: &str, name: &str, package: &Package) -> Res
         return Ok(Kept::Known);
     }
     Err(Refusal::Ray(
-        axum::http::StatusCode::CONFLICT,
+        StatusCode::CONFLICT,
         format!(
             "ValueError: you uploaded another {name} before, and jobs may still use it; give this one another name or version"
         ),
