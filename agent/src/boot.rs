@@ -72,13 +72,13 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
         queue: Arc::new(Queue::default()),
         wake: Arc::new(Notify::new()),
     };
-    bench.watch(&home, &mut parts);
-    bench.reconcile(&mut parts);
+    let peer = Arc::new(Peer::new(args.peer(), key, spool.epoch(), home, client.clone()));
+    bench.watch(peer.home(), &mut parts);
+    bench.reconcile(peer.clone(), &mut parts);
     bench.take_kernel_lines(&mut parts);
     let (desired, wanted) = watching::channel(store.desired());
     let applied = Applied::default();
     bench.hold_attempts(store, spooled, applied.clone(), wanted, &mut parts)?;
-    let peer = Peer::new(args.peer(), key, spool.epoch(), home, client.clone());
     let heartbeat = args.heartbeat_seconds.map(Duration::from_secs);
     let ends = Ends { spool, desired, applied, heartbeat };
     parts.spawn(async move { anyhow::Error::new(uplink::run(peer, ends).await) });
@@ -129,7 +129,7 @@ impl Bench<'_> {
         facts
     }
 
-    fn reconcile(&self, parts: &mut JoinSet<Ended>) {
+    fn reconcile(&self, peer: Arc<Peer>, parts: &mut JoinSet<Ended>) {
         if self.args.mode == Mode::Observe {
             return;
         }
@@ -138,6 +138,7 @@ impl Bench<'_> {
             cache: self.cache.clone(),
             queue: self.queue.clone(),
             dashboards: self.dashboards.clone(),
+            peer,
             options: squadron_ray::Options::default(),
             instance: self.args.pod_name.clone(),
         });

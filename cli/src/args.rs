@@ -135,6 +135,10 @@ mod tests {
             "cluster accept east --yes --wait",
             "queues",
             "queue add research",
+            "queue add research --template gpu.yaml",
+            "queue set research --template -",
+            "queue set research --no-template",
+            "queue show research",
             "usage --by team,job -o csv --from 7d",
             "prices apply -f sheet.yaml --dry-run",
             "cancel a b --reason done --yes",
@@ -148,7 +152,14 @@ mod tests {
 
     #[test]
     fn mistakes_are_usage_errors() {
-        for line in ["list --status sleeping", "submit", "usage --by moon", "list --limit 0", "frobnicate"] {
+        for line in [
+            "list --status sleeping",
+            "queue set research",
+            "submit",
+            "usage --by moon",
+            "list --limit 0",
+            "frobnicate",
+        ] {
             let words: Vec<&str> = line.split(' ').collect();
             assert_eq!(parse_words(&words).unwrap_err().exit_code(), 2, "{line}");
         }

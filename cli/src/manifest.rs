@@ -7,7 +7,10 @@ use std::{
 
 use squadron_api::error::FieldProblem;
 use squadron_core::job::marks;
-use squadron_ray::manifest::{LONGEST_MANIFEST, ParsedRayJob, SHORTEN, parse, too_long};
+use squadron_ray::{
+    manifest::{LONGEST_MANIFEST, ParsedRayJob, SHORTEN, parse, too_long},
+    submission::check_template,
+};
 
 use crate::{failure::Failure, render::count};
 
@@ -35,6 +38,21 @@ impl Manifest {
                     .next("correct the fields above and submit again"))
             }
         }
+    }
+
+    /// Reads a queue's template, which is a RayJob without an entrypoint, and checks it.
+    pub fn read_template(path: &str) -> Result<String, Failure> {
+        let shown = if path == "-" { "stdin" } else { path };
+        let text = read_text(path, shown)?;
+        check_template(&text).map_err(|errors| {
+            let number = count(errors.len(), "problem");
+            let fields =
+                errors.into_iter().map(|error| FieldProblem { path: error.path, problem: error.problem });
+            Failure::usage(format!("{shown} is no valid template ({number}); nothing was sent"))
+                .fields(fields.collect())
+                .next("correct the fields above and set it again")
+        })?;
+        Ok(text)
     }
 
     /// The queue that the manifest's own label names; labels write `/` as `.`.

@@ -5,6 +5,8 @@
 //! epochs from a Lease of its own cannot outgrow the agent in charge: it hears of a higher epoch only once that agent is
 //! silent. Repaired by an administrator, who removes the copy and accepts the cluster again.
 
+use std::cmp::Ordering;
+
 use crate::{
     id::Epoch,
     silence::{Judge, Word},
@@ -52,24 +54,43 @@ pub enum Verdict {
 
 /// Judges a hello.
 pub fn judge(in_charge: &InCharge, claim: Claim<'_>) -> Verdict {
-    let same_pod = in_charge.pod_uid == claim.pod_uid;
-    if claim.epoch > in_charge.epoch {
-        Verdict::TakesOver
-    } else if same_pod && claim.epoch == in_charge.epoch {
-        Verdict::Same
-    } else if same_pod {
-        Verdict::Superseded
-    } else {
-        let may_follow = claim.silence.word(in_charge.last_heard_at) != Word::Heard;
-        Verdict::Duplicate { alarm: alarm(in_charge, claim), may_follow }
+    match standing(in_charge, claim.epoch, claim.pod_uid) {
+        Standing::Newer => Verdict::TakesOver,
+        Standing::Same => Verdict::Same,
+        Standing::Older => Verdict::Superseded,
+        Standing::Stranger => Verdict::Duplicate {
+            alarm: alarm(in_charge, claim.epoch, claim.pod_uid),
+            may_follow: claim.silence.word(in_charge.last_heard_at) != Word::Heard,
+        },
     }
 }
 
-fn alarm(in_charge: &InCharge, claim: Claim<'_>) -> String {
+/// How a life of an agent stands to the one in charge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Standing {
+    /// Of a greater epoch.
+    Newer,
+    Same,
+    /// An older life of the same pod.
+    Older,
+    /// Another pod with an equal or lower epoch.
+    Stranger,
+}
+
+pub(crate) fn standing(in_charge: &InCharge, epoch: Epoch, pod_uid: &str) -> Standing {
+    match (epoch.cmp(&in_charge.epoch), in_charge.pod_uid == pod_uid) {
+        (Ordering::Greater, _) => Standing::Newer,
+        (Ordering::Equal, true) => Standing::Same,
+        (Ordering::Less, true) => Standing::Older,
+        (_, false) => Standing::Stranger,
+    }
+}
+
+pub(crate) fn alarm(in_charge: &InCharge, epoch: Epoch, pod_uid: &str) -> String {
     format!(
-        "a second agent (pod {}, epoch {}) tried to act as this cluster while pod {} (epoch {}) does; it was refused and \
+        "a second agent (pod {pod_uid}, epoch {}) tried to act as this cluster while pod {} (epoch {}) does; it was refused and \
          nothing changed; remove the second agent, then run `squadron cluster clear-alarm {}`",
-        claim.pod_uid, claim.epoch.0, in_charge.pod_uid, in_charge.epoch.0, in_charge.cluster
+        epoch.0, in_charge.pod_uid, in_charge.epoch.0, in_charge.cluster
     )
 }
 

@@ -8,6 +8,7 @@ pub mod daemon;
 pub mod database;
 pub mod job;
 pub mod program;
+pub mod ray_client;
 pub mod stage;
 pub mod testbed;
 pub mod wait;

@@ -16,6 +16,7 @@ pub mod plan;
 mod pod;
 mod requests;
 mod schema;
+pub mod submission;
 pub mod types;
 mod validate;
 pub mod view;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
+use squadron_core::id::AttemptId;
 
 /// Everything one pass of a reconciler decided. Run `steps`, then write `status`, then run `then`.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -53,6 +54,9 @@ pub enum Action {
     Delete { target: ObjectRef },
     /// JSON merge patch of the main resource. `patch.metadata.resourceVersion`, when set, makes it conditional.
     Patch { target: ObjectRef, patch: Value },
+    /// Bring a package that the control plane keeps for `attempt` to `http://{dashboard}/api/packages/gcs/{package}`. One
+    /// that is there already counts as success.
+    DeliverPackage { dashboard: String, attempt: AttemptId, package: String },
     /// POST `http://{dashboard}/api/jobs/` with `body`. A refusal because the submission id exists counts as success.
     SubmitRayJob { dashboard: String, body: Value },
     /// POST `http://{dashboard}/api/jobs/{submission_id}/stop`. Best effort: every error counts as success.

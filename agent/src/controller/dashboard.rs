@@ -15,6 +15,8 @@ use crate::watch::Cache;
 const LONGEST_DETAILS: usize = 256 * 1024;
 const TIMEOUT: Duration = Duration::from_secs(2);
 const SUBMIT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Half a GiB at 2 MB/s.
+const PACKAGE_TIMEOUT: Duration = Duration::from_secs(270);
 
 /// Why a dashboard gave no answer.
 #[derive(Debug, thiserror::Error)]
@@ -81,10 +83,31 @@ impl Dashboards {
         self.send(dashboard, request, LONGEST_DETAILS).await
     }
 
+    /// GET `/api/packages/gcs/{name}`: 200 when the head has it.
+    pub async fn package(&self, dashboard: &str, name: &str) -> Result<Answer, DashboardError> {
+        let request = self.client.get(self.package_url(dashboard, name)).timeout(SUBMIT_TIMEOUT);
+        self.send(dashboard, request, LONGEST_DETAILS).await
+    }
+
+    /// PUT `/api/packages/gcs/{name}` with `bytes` bytes.
+    pub async fn put_package(
+        &self,
+        dashboard: &str,
+        name: &str,
+        bytes: u64,
+        body: reqwest::Body,
+    ) -> Result<Answer, DashboardError> {
+        let request = self.client.put(self.package_url(dashboard, name)).timeout(PACKAGE_TIMEOUT);
+        let request = request.header(reqwest::header::CONTENT_LENGTH, bytes).body(body);
+        self.send(dashboard, request, LONGEST_DETAILS).await
+    }
+
     fn url(&self, dashboard: &str, id: &str) -> String {
-        // Submission ids come from manifests; only unreserved characters stay as they are.
-        let encoded: String = id.bytes().map(encode).collect();
-        format!("http://{}/api/jobs/{encoded}", resolve(dashboard, &self.cache))
+        format!("http://{}/api/jobs/{}", resolve(dashboard, &self.cache), encoded(id))
+    }
+
+    fn package_url(&self, dashboard: &str, name: &str) -> String {
+        format!("http://{}/api/packages/gcs/{}", resolve(dashboard, &self.cache), encoded(name))
     }
 
     async fn send(
@@ -134,6 +157,11 @@ fn problem(cause: &reqwest::Error) -> &'static str {
     } else {
         "the request failed"
     }
+}
+
+/// Ids and names come from manifests; only unreserved characters stay as they are.
+fn encoded(text: &str) -> String {
+    text.bytes().map(encode).collect()
 }
 
 fn encode(byte: u8) -> String {

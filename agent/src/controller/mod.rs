@@ -8,6 +8,7 @@ mod api;
 mod dashboard;
 mod events;
 mod guard;
+mod package;
 mod pass;
 mod poll;
 mod queue;
@@ -23,7 +24,10 @@ use kube::Client;
 use squadron_ray::{Failures, Options};
 use tokio::task::JoinSet;
 
-use crate::watch::{Cache, Kind, Target, TargetKind, object};
+use crate::{
+    uplink::Peer,
+    watch::{Cache, Kind, Target, TargetKind, object},
+};
 
 pub use api::{WriteError, Writer, reference};
 pub use dashboard::{DashboardError, Dashboards};
@@ -39,6 +43,8 @@ pub struct Setup {
     pub cache: Arc<Cache>,
     pub queue: Arc<Queue>,
     pub dashboards: Dashboards,
+    /// Where the packages of jobs come from.
+    pub peer: Arc<Peer>,
     pub options: Options,
     /// Name of this agent's pod, for Events.
     pub instance: String,
@@ -59,6 +65,7 @@ pub fn start(setup: Setup) -> (JoinSet<()>, Permit) {
         writer: Writer::new(setup.client.clone(), setup.cache.clone()),
         polls: poll::Polls::new(setup.dashboards.clone(), setup.queue.clone()),
         dashboards: setup.dashboards,
+        peer: setup.peer,
         events: events::Events::new(setup.client.clone(), setup.instance),
         options: setup.options,
         cache: setup.cache.clone(),

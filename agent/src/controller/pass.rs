@@ -16,11 +16,13 @@ use super::{
     api::{WriteError, Writer},
     dashboard::Dashboards,
     events::Events,
+    package,
     poll::Polls,
     view::{Lens, Writes, judged},
 };
 use crate::{
     clock::now,
+    uplink::Peer,
     watch::{Cache, Target, TargetKind, object},
 };
 
@@ -35,6 +37,7 @@ pub struct Shop {
     pub writes: Writes,
     pub writer: Writer,
     pub dashboards: Dashboards,
+    pub peer: Arc<Peer>,
     pub polls: Polls,
     pub events: Events,
     pub options: Options,
@@ -124,6 +127,9 @@ impl Shop {
             }
             Action::Patch { target, patch } => {
                 self.writer.patch(target, patch).await.map_err(|error| error.sentence())?;
+            }
+            Action::DeliverPackage { dashboard, attempt, package } => {
+                package::deliver(&self.peer, &self.dashboards, dashboard, *attempt, package).await?;
             }
             Action::SubmitRayJob { dashboard, body } => self.submit(dashboard, body).await?,
             Action::StopRayJob { dashboard, submission_id } => {

@@ -1,6 +1,6 @@
 //! Link: the agent's end of the two connections to the control plane.
 //!
-//! Owns dialling, the proof of who we are, heartbeats, desired states down and records up. Invariant: nothing is deleted
+//! Owns dialling, the proof of who we are, heartbeats, desired states and packages down and records up. Invariant: nothing is deleted
 //! from the spool before the control plane acknowledged it, and no desired state is applied that is older than one we
 //! had. A connection that ends, for whatever reason, is dialled anew with growing random pauses; being refused because
 //! another life of the agent is in charge ends the process.
@@ -11,12 +11,14 @@ mod enrol;
 mod home;
 mod ingest;
 mod key;
+mod package;
 mod peer;
 mod token;
 
 pub use control::Applied;
 pub use home::Home;
 pub use key::AgentKey;
+pub use package::Incoming;
 pub use peer::{Peer, PeerSettings};
 pub use token::TokenFile;
 
@@ -62,13 +64,13 @@ pub struct Ends {
 }
 
 /// Enrols if needed, then keeps both connections. Returns only when this life of the agent must end.
-pub async fn run(peer: Peer, ends: Ends) -> LinkError {
+pub async fn run(peer: Arc<Peer>, ends: Ends) -> LinkError {
     let code = peer.code().map(str::to_owned);
     if let Some(code) = code {
         enrol::until_accepted(&peer, &code).await;
     }
     // Each connection is a task of its own: a disk that is slow for records must not delay heartbeats.
-    let (peer, ends) = (Arc::new(peer), Arc::new(ends));
+    let ends = Arc::new(ends);
     let mut connections = JoinSet::new();
     let (with, at) = (peer.clone(), ends.clone());
     connections.spawn(async move { keep("control", || control::converse(&with, &at)).await });

@@ -10,7 +10,7 @@ use squadron_api::{
     incident::{Incident, ResolveRequest},
     job::{CancelRequest, Job, JobDetail, JobFilter, SubmitReply, SubmitRequest},
     log::{ATTEMPT_HEADER, GAP_HEADER, LogQuery, OFFSET_HEADER},
-    queue::{AddQueueRequest, Queue},
+    queue::{AddQueueRequest, Queue, SetTemplateRequest},
     route,
     token::{AddTokenReply, AddTokenRequest, Token},
     usage::{PriceSheetReply, Usage, UsageQuery},
@@ -113,6 +113,13 @@ impl Client {
     pub async fn add_queue(&self, name: &str) -> Answer<Queue> {
         let request = AddQueueRequest { name: name.to_owned() };
         self.ask(&self.json(Call::change(Method::POST, route::QUEUES, ""), &request)?.once()).await
+    }
+
+    /// Sets the template of jobs that come by Ray's own client; an empty one is the default.
+    pub async fn set_template(&self, name: &str, template: String) -> Answer<()> {
+        let request = SetTemplateRequest { name: name.to_owned(), template };
+        let call = self.json(Call::change(Method::PUT, route::QUEUES, ""), &request)?;
+        self.ask_text(&call).await.map(|_| ())
     }
 
     pub async fn queues(&self) -> Answer<Page<Queue>> {

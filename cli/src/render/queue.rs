@@ -8,7 +8,7 @@ use super::{
     table::{Cell, Column, left, right},
 };
 
-const COLUMNS: &[Column] = &[left("NAME"), right("QUEUED"), right("RUNNING")];
+const COLUMNS: &[Column] = &[left("NAME"), right("QUEUED"), right("RUNNING"), left("TEMPLATE")];
 
 impl Row for Queue {
     fn columns(_wide: bool) -> &'static [Column] {
@@ -16,7 +16,9 @@ impl Row for Queue {
     }
 
     fn cells(&self, _wide: bool, _view: View) -> Vec<Cell> {
-        vec![self.name.as_str().into(), self.queued.to_string().into(), self.running.to_string().into()]
+        let template = if self.template.is_empty() { "default" } else { "own" };
+        let (queued, running) = (self.queued.to_string(), self.running.to_string());
+        vec![self.name.as_str().into(), queued.into(), running.into(), template.into()]
     }
 
     fn record(&self) -> Vec<(&'static str, String)> {

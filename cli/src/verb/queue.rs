@@ -7,6 +7,7 @@ use crate::{
     app::App,
     exit::Exit,
     failure::Failure,
+    manifest::Manifest,
     render::list::{ListFormat, list},
 };
 
@@ -14,19 +15,31 @@ const HELP: &str = "\
 Examples:
   squadron queue                         # the same as queue list
   squadron queue add research
-  squadron queue add acme/vision/training";
+  squadron queue add acme/vision/training
+  squadron queue set research --template gpu.yaml";
 
 const ADD_HELP: &str = "\
 Examples:
   squadron queue add research
-  squadron queue add acme/vision/training";
+  squadron queue add acme/vision/training
+  squadron queue add research --template gpu.yaml";
+
+const SET_HELP: &str = "\
+Examples:
+  squadron queue set research --template gpu.yaml   # for jobs of Ray's own client
+  squadron queue set research --no-template         # back to the default
+  squadron queue show research > gpu.yaml";
+
+const SHOW_HELP: &str = "\
+Examples:
+  squadron queue show research                      # the template, as it was set";
 
 const LIST_HELP: &str = "\
 Examples:
   squadron queue list
   squadron queue list -o name";
 
-/// Queues: add, list
+/// Queues: add, set, show, list
 #[derive(Debug, Args)]
 #[command(visible_alias = "queues", after_help = HELP, args_conflicts_with_subcommands = true)]
 pub struct QueueArgs {
@@ -43,7 +56,24 @@ enum QueueVerb {
     Add {
         /// Parts of lower-case letters, digits and '-', separated by '/'
         name: QueueName,
+        /// RayJob without an entrypoint from which jobs of Ray's own client are made; - for stdin
+        #[arg(long, value_name = "FILE|-")]
+        template: Option<String>,
     },
+    /// Change a queue
+    #[command(after_help = SET_HELP)]
+    Set {
+        name: QueueName,
+        /// RayJob without an entrypoint from which jobs of Ray's own client are made; - for stdin
+        #[arg(long, value_name = "FILE|-", required_unless_present = "no_template")]
+        template: Option<String>,
+        /// Make them from the default template again
+        #[arg(long, conflicts_with = "template")]
+        no_template: bool,
+    },
+    /// Print a queue's template
+    #[command(after_help = SHOW_HELP)]
+    Show { name: QueueName },
     /// List queues with what waits and runs in them
     #[command(visible_alias = "ls", after_help = LIST_HELP)]
     List(ListArgs),
@@ -58,14 +88,29 @@ struct ListArgs {
 
 pub async fn run(args: QueueArgs, app: &App) -> Result<Exit, Failure> {
     match args.verb.unwrap_or(QueueVerb::List(args.list)) {
-        QueueVerb::Add { name } => {
+        QueueVerb::Add { name, template } => {
+            let template = template.as_deref().map(Manifest::read_template).transpose()?;
             let queue = app.client()?.add_queue(name.as_str()).await?;
+            if let Some(template) = template {
+                app.client()?.set_template(name.as_str(), template).await?;
+            }
             let program = app.program;
             app.out.note(&format!(
                 "queue {} is there; use it with {program} submit FILE -q {}",
                 queue.name, queue.name
             ));
         }
+        QueueVerb::Set { name, template, .. } => {
+            let template = template.as_deref().map(Manifest::read_template).transpose()?;
+            let word = if template.is_some() {
+                "is made from this template"
+            } else {
+                "is made from the default template"
+            };
+            app.client()?.set_template(name.as_str(), template.unwrap_or_default()).await?;
+            app.out.note(&format!("what Ray's own client submits to queue {name} {word} from now on"));
+        }
+        QueueVerb::Show { name } => show(&name, app).await?,
         QueueVerb::List(args) => {
             let page = app.client()?.queues().await?;
             app.out.data(&list(&page, args.output, app.view(page.as_of)))?;
@@ -75,4 +120,19 @@ pub async fn run(args: QueueArgs, app: &App) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Ok)
+}
+
+async fn show(name: &QueueName, app: &App) -> Result<(), Failure> {
+    let page = app.client()?.queues().await?;
+    let Some(queue) = page.items.into_iter().find(|queue| queue.name == name.as_str()) else {
+        return Err(Failure::new(Exit::NotFound, format!("there is no queue {name}"))
+            .next(format!("list them with `{} queue list`", app.program)));
+    };
+    if queue.template.is_empty() {
+        app.out.note(&format!(
+            "queue {name} has no template of its own; jobs of Ray's own client get the default one"
+        ));
+        return Ok(());
+    }
+    app.out.data(&queue.template)
 }

@@ -16,4 +16,16 @@ pub struct Queue {
     pub name: String,
     pub queued: u32,
     pub running: u32,
+    /// RayJob (YAML) that jobs of Ray's own client are made from; empty for the default one.
+    #[serde(default)]
+    pub template: String,
+}
+
+/// `PUT /api/v1/queues`: changes what is given.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetTemplateRequest {
+    pub name: String,
+    /// A RayJob (ray.io/v1) as YAML or JSON without an entrypoint; empty for the default one.
+    pub template: String,
 }

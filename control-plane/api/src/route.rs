@@ -49,7 +49,8 @@ pub const CLUSTER_CLEAR_ALARM: &str = "/api/v1/clusters/{cluster}/clear-alarm";
 /// `POST` without body; answers [`crate::cluster::Cluster`].
 pub const CLUSTER_REVOKE: &str = "/api/v1/clusters/{cluster}/revoke";
 
-/// `POST` a [`crate::queue::AddQueueRequest`], answers [`crate::queue::Queue`]; `GET` a page of it.
+/// `POST` a [`crate::queue::AddQueueRequest`], answers [`crate::queue::Queue`]; `GET` a page of it; `PUT` a
+/// [`crate::queue::SetTemplateRequest`].
 pub const QUEUES: &str = "/api/v1/queues";
 
 /// `GET` with `state`: a page of [`crate::incident::Incident`].

@@ -1,5 +1,5 @@
-//! What stands around every handler, from the outside in: host, request id, security headers, one error shape, panic guard,
-//! body limit.
+//! What stands around every handler, from the outside in: host, request id, security headers, Ray's manners where Ray's
+//! client speaks, one error shape, panic guard, body limit.
 
 use std::{any::Any, time::Duration};
 
@@ -16,6 +16,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::{
     error::{Api, respond},
+    ray_jobs::manners,
     request_id,
 };
 
@@ -23,6 +24,8 @@ use super::{
 const BODY_LIMIT: usize = 1024 * 1024;
 /// Time from a request's first byte to its answer's.
 const DEADLINE: Duration = Duration::from_secs(30);
+/// The same for a package, which may be large and the line slow.
+const UPLOAD_DEADLINE: Duration = Duration::from_secs(15 * 60);
 /// No inline script or style, nothing from elsewhere, no frame around us.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
      connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
@@ -34,6 +37,7 @@ pub fn around<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> 
         .layer(CatchPanicLayer::custom(panicked))
         .layer(middleware::from_fn(deadline))
         .layer(middleware::from_fn(one_shape))
+        .layer(middleware::from_fn(manners::observe))
         .layer(middleware::from_fn(security_headers))
         .layer(middleware::from_fn(request_id::assign))
         .layer(middleware::map_request(name_host))
@@ -82,11 +86,12 @@ fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
 
 /// A request that drips in, or an answer that does not begin, holds nothing for ever. Bodies of answers may go on.
 async fn deadline(request: Request, next: Next) -> Response {
-    match tokio::time::timeout(DEADLINE, next.run(request)).await {
+    let deadline = if manners::is_upload(&request) { UPLOAD_DEADLINE } else { DEADLINE };
+    match tokio::time::timeout(deadline, next.run(request)).await {
         Ok(response) => response,
         Err(_late) => problem(
             StatusCode::REQUEST_TIMEOUT,
-            format!("the request was not answered within {} s", DEADLINE.as_secs()),
+            format!("the request was not answered within {} s", deadline.as_secs()),
             "try again; send the whole body at once",
         ),
     }
@@ -94,7 +99,11 @@ async fn deadline(request: Request, next: Next) -> Response {
 
 /// Turns what axum itself refuses (bad JSON, bad query, body too large) into a problem.
 async fn one_shape(request: Request, next: Next) -> Response {
+    let is_ray_s = manners::is_spoken_at(request.uri().path());
     let response = next.run(request).await;
+    if is_ray_s {
+        return response;
+    }
     let status = response.status();
     let is_problem = response
         .headers()
@@ -120,7 +129,8 @@ async fn reshape(status: StatusCode, body: Body) -> Response {
 }
 
 async fn security_headers(request: Request, next: Next) -> Response {
-    let is_api = request.uri().path().starts_with(squadron_api::route::BASE);
+    let path = request.uri().path();
+    let is_api = path.starts_with(squadron_api::route::BASE) || manners::is_spoken_at(path);
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));

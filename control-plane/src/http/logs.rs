@@ -77,23 +77,10 @@ async fn logs(
         return Err(Api::not_found("attempt", format!("{} of job {}", attempt.number, job.name), &command));
     }
     let revoked = Box::pin(auth::until_revoked(app.clone(), caller, Action::ReadLogs, auth::LOOK_AGAIN));
-    let listener = app.wake.listen(Topic::Logs);
     let asked = query.offset.unwrap_or(0);
-    let first = app.store.log_piece(attempt, STREAM, asked).await?;
-    let (start, marks) = (first.start, query.marks.unwrap_or(false));
-    let reader = Reader {
-        app,
-        attempt,
-        follow: query.follow.unwrap_or(false),
-        marks,
-        listener,
-        ending,
-        first: Some(first),
-        next: if marks { asked } else { start },
-        quiet: Instant::now(),
-        grew: false,
-        waited: false,
-    };
+    let how = How { follow: query.follow.unwrap_or(false), marks: query.marks.unwrap_or(false) };
+    let reader = Reader::open(app, ending, attempt, asked, how).await?;
+    let start = reader.start();
     let body = Body::from_stream(futures::stream::try_unfold(reader, Reader::step).take_until(revoked));
     Ok(answer(attempt, asked, start, body))
 }
@@ -122,12 +109,20 @@ async fn end_learnt_at(
     Ok(attempts.into_iter().find(|row| row.number == attempt.number).map(|row| row.end_learnt_at))
 }
 
-struct Reader {
+/// How a log is read.
+#[derive(Clone, Copy)]
+pub struct How {
+    /// Wait for more until the attempt has ended and its log is quiet.
+    pub follow: bool,
+    /// A line takes the place of missing bytes.
+    pub marks: bool,
+}
+
+/// Reads one attempt's log from an offset on.
+pub struct Reader {
     app: AppState,
     attempt: AttemptId,
-    follow: bool,
-    /// A line takes the place of missing bytes.
-    marks: bool,
+    how: How,
     listener: Listener,
     ending: Ending,
     first: Option<Piece>,
@@ -140,9 +135,31 @@ struct Reader {
 }
 
 impl Reader {
-    /// The next bytes; none at the log's end and before a hole. The database being away ends the answer, and the client comes again with
+    /// A reader of the log of `attempt` from byte `asked` on.
+    pub async fn open(
+        app: AppState,
+        ending: Ending,
+        attempt: AttemptId,
+        asked: u64,
+        how: How,
+    ) -> squadron_store::Result<Reader> {
+        let listener = app.wake.listen(Topic::Logs);
+        let first = app.store.log_piece(attempt, STREAM, asked).await?;
+        let next = if how.marks { asked } else { first.start };
+        let quiet = Instant::now();
+        let first = Some(first);
+        Ok(Reader { app, attempt, how, listener, ending, first, next, quiet, grew: false, waited: false })
+    }
+
+    /// The offset of the first byte that comes.
+    pub fn start(&self) -> u64 {
+        self.first.as_ref().map_or(self.next, |piece| piece.start)
+    }
+
+    /// The next bytes; none at the log's end and before a hole that may not be marked. The database being away ends the
+    /// answer, and the client comes again with
     /// its offset.
-    async fn step(mut self) -> std::io::Result<Option<(Bytes, Reader)>> {
+    pub async fn step(mut self) -> std::io::Result<Option<(Bytes, Reader)>> {
         loop {
             let piece = match self.first.take() {
                 Some(piece) => piece,
@@ -152,7 +169,7 @@ impl Reader {
                 let Some(bytes) = self.take(piece) else { return Ok(None) };
                 return Ok(Some((bytes, self)));
             }
-            if !self.follow || self.is_complete().await? {
+            if !self.how.follow || self.is_complete().await? {
                 return Ok(None);
             }
             self.waited = true;
@@ -166,7 +183,7 @@ impl Reader {
     /// The piece as it is sent; nothing if it lies behind a hole that may not be marked.
     fn take(&mut self, piece: Piece) -> Option<Bytes> {
         let hole = piece.start.saturating_sub(self.next);
-        if hole > 0 && !self.marks {
+        if hole > 0 && !self.how.marks {
             return None;
         }
         (self.next, self.quiet, self.grew) = (piece.end, Instant::now(), self.waited);

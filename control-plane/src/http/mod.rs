@@ -19,6 +19,7 @@ pub mod openapi;
 pub mod page;
 pub mod prices;
 pub mod queues;
+pub mod ray_jobs;
 pub mod request_id;
 pub mod routes;
 pub mod session;
@@ -51,6 +52,7 @@ pub fn router(state: &AppState, stop: CancellationToken) -> (Router, Vec<Route>)
     let routes = incidents::mount(routes);
     let routes = usage::mount(routes);
     let routes = prices::mount(routes);
+    let routes = ray_jobs::mount(routes);
     let (router, table) = routes.finish();
     let router = router.fallback(assets::serve).method_not_allowed_fallback(layers::method_not_allowed);
     let router = router.layer(Extension(Ending(stop)));

@@ -5,7 +5,7 @@ use squadron_api::error::Problem;
 use utoipa::OpenApi;
 
 use super::{
-    audit, clusters, events, health, incidents, jobs, logs, prices, queues,
+    audit, clusters, events, health, incidents, jobs, logs, prices, queues, ray_jobs,
     routes::{Access, Routes},
     session, tokens, usage,
 };
@@ -38,6 +38,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
         incidents::Doc::openapi(),
         usage::Doc::openapi(),
         prices::Doc::openapi(),
+        ray_jobs::Doc::openapi(),
     ];
     for part in parts {
         document.merge(part);

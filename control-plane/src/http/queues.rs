@@ -1,13 +1,14 @@
-//! Queues: add and list.
+//! Queues: add, list, and the template of jobs that come by Ray's own client.
 
-use axum::{Json, extract::State};
+use axum::{Json, extract::State, http::StatusCode};
 use squadron_api::{
     Page,
-    error::Code,
-    queue::{AddQueueRequest, Queue},
+    error::{Code, FieldProblem},
+    queue::{AddQueueRequest, Queue, SetTemplateRequest},
     route,
 };
 use squadron_core::{authz::Action, name::QueueName};
+use squadron_ray::{manifest::FieldError, submission};
 use squadron_store::{StoreError, audit, queue};
 use utoipa::OpenApi;
 
@@ -21,22 +22,26 @@ use crate::{clock, state::AppState};
 
 /// These routes' part of the OpenAPI document.
 #[derive(OpenApi)]
-#[openapi(paths(list, add))]
+#[openapi(paths(list, add, set_template))]
 pub struct Doc;
 
 pub fn mount(routes: Routes) -> Routes {
-    routes.get(route::QUEUES, Access::Needs(Action::ReadQueues), list).post(
-        route::QUEUES,
-        Access::Needs(Action::ManageQueues),
-        add,
-    )
+    routes
+        .get(route::QUEUES, Access::Needs(Action::ReadQueues), list)
+        .post(route::QUEUES, Access::Needs(Action::ManageQueues), add)
+        .put(route::QUEUES, Access::Needs(Action::ManageQueues), set_template)
 }
 
 /// All queues with what is in them.
 #[utoipa::path(get, path = route::QUEUES, tag = "queues", responses((status = 200, body = Page<Queue>)))]
 async fn list(State(app): State<AppState>) -> Result<Json<Page<Queue>>> {
     let queues = app.store.queues().await?.into_iter();
-    let shown = queues.map(|queue| Queue { name: queue.name, queued: queue.queued, running: queue.running });
+    let shown = queues.map(|queue| Queue {
+        name: queue.name,
+        queued: queue.queued,
+        running: queue.running,
+        template: queue.template,
+    });
     Ok(Json(page::whole(&app, shown.collect()).await?))
 }
 
@@ -59,7 +64,48 @@ async fn add(
         })
         .await
         .map_err(|error| taken(error, &name))?;
-    Ok(Json(Queue { name: name.to_string(), queued: 0, running: 0 }))
+    Ok(Json(Queue { name: name.to_string(), queued: 0, running: 0, template: String::new() }))
+}
+
+/// Sets the template from which jobs of Ray's own client are made.
+#[utoipa::path(put, path = route::QUEUES, tag = "queues", request_body = SetTemplateRequest, responses((status = 204)))]
+async fn set_template(
+    State(app): State<AppState>,
+    caller: Caller,
+    Json(request): Json<SetTemplateRequest>,
+) -> Result<StatusCode> {
+    let name = QueueName::new(request.name)?;
+    if !request.template.is_empty() {
+        submission::check_template(&request.template).map_err(invalid)?;
+    }
+    let entry =
+        caller.entry("queue.template", &name, if request.template.is_empty() { "removed" } else { "set" });
+    let found = app
+        .store
+        .txn("queue.template", &(&name, request.template, entry), |db, (name, template, entry)| {
+            Box::pin(async move {
+                let found = queue::set_template(db, name, template).await?;
+                if found {
+                    audit::insert(db, entry).await?;
+                }
+                Ok(found)
+            })
+        })
+        .await?;
+    if found { Ok(StatusCode::NO_CONTENT) } else { Err(Api::not_found("queue", name, "squadron queue list")) }
+}
+
+fn invalid(errors: Vec<FieldError>) -> Api {
+    let fields: Vec<FieldProblem> =
+        errors.into_iter().map(|error| FieldProblem { path: error.path, problem: error.problem }).collect();
+    let first =
+        fields.first().map_or_else(String::new, |field| format!(": {} {}", field.path, field.problem));
+    Api::new(
+        Code::InvalidManifest,
+        format!("the template is no valid RayJob{first}"),
+        "correct the template and set it again; nothing was changed",
+    )
+    .fields(fields)
 }
 
 fn taken(error: StoreError, name: &QueueName) -> Api {

@@ -1,4 +1,4 @@
-//! The link's server side: enrolment, the control stream, the ingest stream.
+//! The link's server side: enrolment, the control stream, the ingest stream, packages of jobs.
 //!
 //! Invariant: nothing of a stream is believed before its token and its key's signature were verified, and nothing is
 //! acknowledged before its commit. A database that is away ends no stream: acknowledgements wait, and so do agents.
@@ -12,6 +12,7 @@ mod hello;
 mod ingest;
 mod keys;
 mod limit;
+mod package;
 mod records;
 mod refuse;
 mod registry;
@@ -23,7 +24,7 @@ use std::pin::Pin;
 use squadron_proto::{
     DESIRED_LIMIT, INGEST_LIMIT,
     link::{
-        ControlDown, ControlUp, EnrollReply, EnrollRequest, IngestDown, IngestUp,
+        ControlDown, ControlUp, EnrollReply, EnrollRequest, IngestDown, IngestUp, PackageDown, PackageUp,
         link_server::{Link, LinkServer},
     },
 };
@@ -73,6 +74,7 @@ pub fn router(app: &AppState, stop: CancellationToken) -> axum::Router {
 impl Link for LinkService {
     type ControlStream = Down<ControlDown>;
     type IngestStream = Down<IngestDown>;
+    type PackageStream = Down<PackageDown>;
 
     async fn enroll(&self, request: Request<EnrollRequest>) -> Result<Response<EnrollReply>, Status> {
         enrol::enroll(self, request).await
@@ -92,5 +94,13 @@ impl Link for LinkService {
     ) -> Result<Response<Down<IngestDown>>, Status> {
         let guest = guest::authenticate(self, &request).await?;
         Ok(Response::new(ingest::open(self.clone(), guest, request.into_inner())))
+    }
+
+    async fn package(
+        &self,
+        request: Request<Streaming<PackageUp>>,
+    ) -> Result<Response<Down<PackageDown>>, Status> {
+        let guest = guest::authenticate(self, &request).await?;
+        Ok(Response::new(package::open(self.clone(), guest, request.into_inner())))
     }
 }

@@ -158,7 +158,7 @@ impl House {
     async fn host(&self, stream: TlsStream<TcpStream>, visit: Visit) {
         let service = TowerToHyperService::new(self.service.clone().layer(Extension(visit.clone())));
         let builder = self.builder();
-        let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+        let mut connection = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
         let mut watched = self.manners.doorman.is_some();
         let mut deadline = pin!(tokio::time::sleep(HELLO_DEADLINE));
         let mut stopping = false;

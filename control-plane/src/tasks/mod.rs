@@ -8,6 +8,7 @@
 pub mod correlate;
 pub mod dispatch;
 mod duty;
+pub mod packages;
 pub mod project;
 pub mod release;
 #[cfg(test)]
@@ -29,6 +30,8 @@ use crate::{
 const EVERY: Duration = Duration::from_secs(1);
 /// Incidents end by minutes and hours, not by seconds.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
+/// Packages are kept for days.
+const PACKAGES_EVERY: Duration = Duration::from_secs(60);
 
 /// Runs all tasks until it is dropped.
 pub async fn run(app: AppState) {
@@ -55,7 +58,10 @@ pub async fn run(app: AppState) {
         forever(
             &app,
             holder,
-            Task::new("release", Topic::Dispatch, |app, holder| Box::pin(release::pass(app, holder)))
+            Task {
+                idle: Some((PACKAGES_EVERY, |app, holder| Box::pin(packages::pass(app, holder)))),
+                ..Task::new("release", Topic::Dispatch, |app, holder| Box::pin(release::pass(app, holder)))
+            }
         ),
     );
 }

@@ -22,6 +22,8 @@ pub mod price;
 #[cfg(test)]
 mod projection_tests;
 pub mod queue;
+pub mod ray_package;
+pub mod ray_submission;
 mod resources;
 pub mod server;
 pub mod term;

@@ -12,6 +12,8 @@ pub struct Queue {
     pub queued: u32,
     /// Jobs that hold or wait for a place in a cluster.
     pub running: u32,
+    /// RayJob (YAML) that submissions by Ray's API are made from; empty for the default one.
+    pub template: String,
 }
 
 /// The constraint that refuses a second queue of a name.
@@ -27,6 +29,16 @@ pub async fn insert(db: &mut PgConnection, name: &QueueName, now: Timestamp) -> 
     Ok(())
 }
 
+/// Sets a queue's template. False when there is no such queue.
+pub async fn set_template(db: &mut PgConnection, name: &QueueName, template: &str) -> Result<bool> {
+    let done = sqlx::query("update queue set template = $2 where name = $1")
+        .bind(name.as_str())
+        .bind(template)
+        .execute(db)
+        .await?;
+    Ok(done.rows_affected() == 1)
+}
+
 impl Store {
     /// Makes the queue unless it exists.
     pub async fn ensure_queue(&self, name: &QueueName, now: Timestamp) -> Result<()> {
@@ -38,10 +50,18 @@ impl Store {
         Ok(())
     }
 
+    /// The queue's template; empty for the default one, `None` when there is no such queue.
+    pub async fn queue_template(&self, name: &QueueName) -> Result<Option<String>> {
+        Ok(sqlx::query_scalar("select template from queue where name = $1")
+            .bind(name.as_str())
+            .fetch_optional(self.pool())
+            .await?)
+    }
+
     /// All queues by name.
     pub async fn queues(&self) -> Result<Vec<Queue>> {
         let rows = sqlx::query(
-            "select q.name,
+            "select q.name, q.template,
                     (select count(*) from job j where j.queue = q.name and j.state = 'queued') as queued,
                     (select count(*) from job j where j.queue = q.name
                      and j.state in ('assigned', 'starting', 'running', 'stopping')) as running
@@ -56,6 +76,7 @@ impl Store {
                     name: row.try_get("name")?,
                     queued: number(row.try_get("queued")?),
                     running: number(row.try_get("running")?),
+                    template: row.try_get("template")?,
                 })
             })
             .collect()

@@ -75,6 +75,12 @@ impl Plane {
         self.client.request(method, format!("https://{}{path}", self.running.people)).bearer_auth(&self.token)
     }
 
+    /// A client that speaks HTTP/1.1 alone, as Ray's does.
+    pub fn http1(&self) -> reqwest::Client {
+        let certificate = reqwest::Certificate::from_pem(self.ca.as_bytes()).unwrap();
+        reqwest::Client::builder().tls_certs_only([certificate]).http1_only().build().unwrap()
+    }
+
     /// A request without credentials.
     pub fn stranger(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         self.client.request(method, format!("https://{}{path}", self.running.people))

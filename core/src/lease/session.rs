@@ -7,7 +7,7 @@
 //! administrator, who removes the copy.
 
 use crate::{
-    fencing::{self, InCharge, Verdict},
+    fencing::{self, InCharge, Standing},
     id::Epoch,
     lease::{Renewal, Terms},
 };
@@ -36,14 +36,16 @@ pub enum Session {
 
 /// Judges a hello against the life in charge and the renewals of the cluster so far.
 pub fn admit(in_charge: &InCharge, total: u64, hello: Hello<'_>, terms: &Terms) -> Session {
-    match fencing::judge(in_charge, hello.epoch, hello.pod_uid) {
-        Verdict::Same => Session::Same,
-        Verdict::Superseded => Session::Superseded,
-        Verdict::Duplicate { alarm } => Session::Refused { alarm },
-        Verdict::TakesOver if hello.acknowledged.saturating_add(slack(terms)) < total => {
+    match fencing::standing(in_charge, hello.epoch, hello.pod_uid) {
+        Standing::Same => Session::Same,
+        Standing::Older => Session::Superseded,
+        Standing::Stranger => {
+            Session::Refused { alarm: fencing::alarm(in_charge, hello.epoch, hello.pod_uid) }
+        }
+        Standing::Newer if hello.acknowledged.saturating_add(slack(terms)) < total => {
             Session::Refused { alarm: alarm(in_charge, total, hello) }
         }
-        Verdict::TakesOver => Session::TakesOver,
+        Standing::Newer => Session::TakesOver,
     }
 }
 

@@ -41,7 +41,7 @@ impl World {
         let refused = match session {
             Session::TakesOver => {
                 self.postgres.now.clusters[cluster].in_charge =
-                    InCharge { epoch: beat.epoch, pod_uid: beat.pod.clone() };
+                    InCharge { epoch: beat.epoch, pod_uid: beat.pod.clone(), ..InCharge::default() };
                 false
             }
             Session::Same => false,

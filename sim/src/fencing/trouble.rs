@@ -186,7 +186,7 @@ impl World {
         let Some(holder) = it.holder.as_ref().filter(|_| it.up && it.kube == ids::index_of(it.id)) else {
             return;
         };
-        let in_charge = InCharge { epoch: holder.session(), pod_uid: it.pod.clone() };
+        let in_charge = InCharge { epoch: holder.session(), pod_uid: it.pod.clone(), ..InCharge::default() };
         let cluster = ids::index_of(it.id);
         self.postgres.now.clusters[cluster].in_charge = in_charge;
         self.agents[agent].refused = false;

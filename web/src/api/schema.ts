@@ -1,6 +1,111 @@
 // Generated from docs/openapi.json by `npm run types`. Do not edit.
 
 export interface paths {
+    "/api/jobs/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The newest submissions, at most 1,000. */
+        get: operations["ray_jobs_list"];
+        put?: never;
+        /** Submits a job as Ray's client does. */
+        post: operations["ray_jobs_submit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{submission_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One submission. */
+        get: operations["ray_jobs_one"];
+        put?: never;
+        post?: never;
+        /** Hides a finished job. */
+        delete: operations["ray_jobs_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{submission_id}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the driver printed so far. */
+        get: operations["ray_jobs_logs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{submission_id}/logs/tail": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Follows the log. */
+        get: operations["ray_jobs_tail"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{submission_id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Asks for the end of a job; says whether there was anything to stop. */
+        post: operations["ray_jobs_stop"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/packages/{protocol}/{package_name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether the caller has uploaded this package. */
+        get: operations["ray_jobs_exists"];
+        /** Uploads a package; one that is there already stays as it is. */
+        put: operations["ray_jobs_upload"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit": {
         parameters: {
             query?: never;
@@ -305,7 +410,8 @@ export interface paths {
         };
         /** All queues with what is in them. */
         get: operations["queues_list"];
-        put?: never;
+        /** Sets the template from which jobs of Ray's own client are made. */
+        put: operations["queues_set_template"];
         /** Adds a queue. */
         post: operations["queues_add"];
         delete?: never;
@@ -393,6 +499,23 @@ export interface paths {
         };
         /** Version and clock of the server. */
         get: operations["about_version"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/version": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Which API is served, as a Ray head of that version says it. */
+        get: operations["ray_jobs_version"];
         put?: never;
         post?: never;
         delete?: never;
@@ -872,6 +995,8 @@ export interface components {
                 queued: number;
                 /** Format: int32 */
                 running: number;
+                /** @description RayJob (YAML) that jobs of Ray's own client are made from; empty for the default one. */
+                template?: string;
             }[];
             /** @description Give it back as `page_token` for the rows after these; absent on the last page. */
             next_page_token?: string | null;
@@ -939,6 +1064,8 @@ export interface components {
             queued: number;
             /** Format: int32 */
             running: number;
+            /** @description RayJob (YAML) that jobs of Ray's own client are made from; empty for the default one. */
+            template?: string;
         };
         /** @description Body of `POST /api/v1/incidents/{incident}/resolve`. */
         ResolveRequest: {
@@ -952,6 +1079,12 @@ export interface components {
             because: string;
             /** @description Who said so; empty where Squadron saw that it was over. */
             by: string;
+        };
+        /** @description `PUT /api/v1/queues`: changes what is given. */
+        SetTemplateRequest: {
+            name: string;
+            /** @description A RayJob (ray.io/v1) as YAML or JSON without an entrypoint; empty for the default one. */
+            template: string;
         };
         /** @description `POST /api/v1/session`: trades a token for a cookie that scripts cannot read; answers [`Me`]. `DELETE` ends it. */
         SignInRequest: {
@@ -1053,6 +1186,195 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    ray_jobs_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>[];
+                };
+            };
+        };
+    };
+    ray_jobs_submit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+        };
+    };
+    ray_jobs_one: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                submission_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+        };
+    };
+    ray_jobs_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                submission_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+        };
+    };
+    ray_jobs_logs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                submission_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+        };
+    };
+    ray_jobs_tail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                submission_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            101: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    ray_jobs_stop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                submission_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+        };
+    };
+    ray_jobs_exists: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                protocol: string;
+                package_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    ray_jobs_upload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                protocol: string;
+                package_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": number[];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     audit_list: {
         parameters: {
             query?: {
@@ -1533,6 +1855,27 @@ export interface operations {
             };
         };
     };
+    queues_set_template: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetTemplateRequest"];
+            };
+        };
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     queues_add: {
         parameters: {
             query?: never;
@@ -1698,6 +2041,25 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["About"];
+                };
+            };
+        };
+    };
+    ray_jobs_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
                 };
             };
         };

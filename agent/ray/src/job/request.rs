@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 
 use crate::{
+    submission::Extras,
     types::RayJobSpec,
     validate::{entrypoint_resources, runtime_env},
 };
 
 /// Body of POST `/api/jobs/`. Parts that cannot be read were refused by validation, and are left out here.
-pub(super) fn body(spec: &RayJobSpec, submission_id: &str) -> Value {
+pub(super) fn body(spec: &RayJobSpec, extras: &Extras, submission_id: &str) -> Value {
     let mut body = json!({
         "entrypoint": spec.entrypoint.as_deref().unwrap_or_default().trim(),
         "submission_id": submission_id,
@@ -19,6 +20,8 @@ pub(super) fn body(spec: &RayJobSpec, submission_id: &str) -> Value {
         ("entrypoint_resources", entrypoint_resources(spec).ok().flatten()),
         ("entrypoint_num_cpus", positive(spec.entrypoint_num_cpus)),
         ("entrypoint_num_gpus", positive(spec.entrypoint_num_gpus)),
+        ("entrypoint_memory", extras.entrypoint_memory.filter(|bytes| *bytes > 0).map(Value::from)),
+        ("entrypoint_label_selector", extras.entrypoint_label_selector.as_ref().map(|labels| json!(labels))),
     ];
     for (field, value) in optional {
         if let Some(value) = value {

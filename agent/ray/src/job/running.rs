@@ -5,12 +5,13 @@
 
 use std::time::Duration;
 
-use squadron_core::time::Timestamp;
+use squadron_core::{id::AttemptId, job::marks, time::Timestamp};
 
 use super::{child, end, pass::Pass, poll, request, sidecar, submitter};
 use crate::{
     object,
-    plan::{Action, Plan, Step},
+    plan::{Action, Event, Plan, Step},
+    submission::Extras,
     types::{RayJobStatus, SubmissionMode},
     view::{JobInfo, RayAnswer, RayOutcome},
 };
@@ -148,10 +149,35 @@ fn hear_unknown(
     }
 }
 
+/// The driver's packages first: Ray looks for them when it starts the driver, and fails the job if one is missing.
 fn submit(pass: &Pass<'_>, plan: &mut Plan, status: &RayJobStatus) {
-    let body = request::body(pass.spec, &status.job_id);
+    let extras = Extras::read(pass.job());
+    if !deliver_packages(pass, plan, status, &extras) {
+        return;
+    }
+    let body = request::body(pass.spec, &extras, &status.job_id);
     let action = Action::SubmitRayJob { dashboard: status.dashboard_url.clone(), body };
     pass.push(plan, Step::new("submit", action));
+}
+
+/// Asks for every package; false while one of them is held back after a failure.
+fn deliver_packages(pass: &Pass<'_>, plan: &mut Plan, status: &RayJobStatus, extras: &Extras) -> bool {
+    let label = |key| object::label(pass.job(), key);
+    let number = label(marks::ATTEMPT).parse();
+    let (Ok(job), Ok(number)) = (label(marks::JOB_ID).parse(), number) else { return true };
+    let attempt = AttemptId { job, number };
+    for name in &extras.packages {
+        let wanted = plan.steps.len();
+        let (dashboard, package) = (status.dashboard_url.clone(), name.clone());
+        let message = format!("Package {name} could not be brought to Ray");
+        let failed = Event::warning("PackageNotDelivered", "Reconcile", message);
+        let action = Action::DeliverPackage { dashboard, attempt, package };
+        pass.push(plan, Step::new(format!("package/{name}"), action).failed(failed).gate());
+        if plan.steps.len() == wanted {
+            return false;
+        }
+    }
+    true
 }
 
 /// The head that ran the job is gone and its successor knows nothing of it, yet the submitter still waits.

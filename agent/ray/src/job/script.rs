@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{pass::Pass, request};
 use crate::{
+    submission::Extras,
     types::RayJobSpec,
     validate::{entrypoint_resources, runtime_env},
 };
@@ -149,7 +150,7 @@ fn plain_request(spec: &RayJobSpec, id: &str) -> Option<String> {
     let env = runtime_env(spec).ok().flatten().unwrap_or_default();
     let uploads =
         ["working_dir", "py_modules", "py_executable"].iter().any(|field| names_local_files(&env[*field]));
-    let body = request::body(spec, id).to_string();
+    let body = request::body(spec, &Extras::default(), id).to_string();
     let hooks = spec
         .submitter_pod_template
         .as_ref()

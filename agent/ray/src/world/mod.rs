@@ -34,6 +34,8 @@ pub(crate) struct World {
     pub(crate) verdict: Option<&'static str>,
     /// Whether the dashboard answers.
     pub(crate) dashboard_up: bool,
+    /// Packages that were brought to Ray; `None` while they cannot be had.
+    pub(crate) packages: Option<Vec<String>>,
     pub(crate) events: Vec<String>,
     failures: BTreeMap<Key, Failures>,
     polls: BTreeMap<String, Poll>,
@@ -52,6 +54,7 @@ impl World {
             refused: None,
             verdict: Some("SUCCEEDED"),
             dashboard_up: true,
+            packages: Some(Vec::new()),
             events: Vec::new(),
             failures: BTreeMap::new(),
             polls: BTreeMap::new(),
@@ -272,6 +275,11 @@ impl World {
                 if gone {
                     self.delete(&target.kind, &target.name);
                 }
+                Ok(())
+            }
+            Action::DeliverPackage { package, .. } => {
+                let there = self.packages.as_mut().ok_or("the control plane is away")?;
+                there.push(package.clone());
                 Ok(())
             }
             Action::SubmitRayJob { body, .. } => {

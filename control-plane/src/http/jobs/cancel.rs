@@ -12,6 +12,7 @@ use squadron_api::{
 use squadron_core::{
     attempt::{Event, Refused, advance as decide},
     authz::{Action, Object},
+    id::JobId,
 };
 use squadron_store::{PgConnection, audit, job::advance};
 
@@ -38,11 +39,27 @@ pub async fn cancel(
 ) -> Result<Json<Job>> {
     let row = find_for(&app, &caller, &job).await?;
     caller.may(&app, Action::CancelJob, Object::OwnedBy(&row.owner), &row.id.to_string()).await?;
-    let entry = caller.entry("job.cancel", row.id, &request.reason);
-    let event = Event::CancelRequested { by: &caller.actor.subject, why: &request.reason };
+    match ask(&app, &caller, row.id, &request.reason).await? {
+        Some(Ok(()) | Err(Refused::AlreadyStopping)) => {}
+        Some(Err(refused)) => return Err(over(&row.name, &refused)),
+        None => return Err(Api::not_found("job", row.id, "squadron list")),
+    }
+    let row = find(&app, &row.id.to_string()).await?;
+    Ok(Json(view::job(&row, page::silence(&app))))
+}
+
+/// Asks for the end, audits and tells. `None` when there is no such job.
+pub async fn ask(
+    app: &AppState,
+    caller: &Caller,
+    job: JobId,
+    reason: &str,
+) -> Result<Option<std::result::Result<(), Refused>>> {
+    let entry = caller.entry("job.cancel", job, reason);
+    let event = Event::CancelRequested { by: &caller.actor.subject, why: reason };
     let done = app
         .store
-        .txn("job.cancel", &(row.id, event, entry), |db, (job, event, entry)| {
+        .txn("job.cancel", &(job, event, entry), |db, (job, event, entry)| {
             Box::pin(async move {
                 let done = step(db, *job, *event).await?;
                 if matches!(done, Some(Ok(_))) {
@@ -52,19 +69,12 @@ pub async fn cancel(
             })
         })
         .await?;
-    match done {
-        Some(Ok(version)) => tell(&app, &row.id.to_string(), version),
-        Some(Err(Refused::AlreadyStopping)) => {}
-        Some(Err(refused)) => return Err(over(&row.name, &refused)),
-        None => return Err(Api::not_found("job", row.id, "squadron list")),
-    }
-    let row = find(&app, &row.id.to_string()).await?;
-    Ok(Json(view::job(&row, page::silence(&app))))
+    Ok(done.map(|done| done.map(|version| tell(app, &job.to_string(), version))))
 }
 
 async fn step(
     db: &mut PgConnection,
-    job: squadron_core::id::JobId,
+    job: JobId,
     event: Event<'_>,
 ) -> squadron_store::Result<Option<std::result::Result<i64, Refused>>> {
     let Some(before) = advance::lock(db, job).await? else { return Ok(None) };

@@ -2,12 +2,12 @@
 //!
 //! Invariant: nothing here judges. Sentences, blockers and states are shown as the deciders wrote them.
 
-mod cancel;
+pub mod cancel;
 mod detail;
 mod list;
-mod submit;
+pub mod submit;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 mod view;
 
 use squadron_api::{error::Code, route};
@@ -48,7 +48,7 @@ pub async fn find_for(app: &AppState, caller: &Caller, id_or_name: &str) -> Resu
     let subject = &caller.actor.subject;
     let newest = app.store.newest_by_owner(id_or_name, subject, MOST_OWNERS).await?;
     match newest.as_slice() {
-        [] => Err(missing(id_or_name)),
+        [] => find(app, id_or_name).await,
         [first, rest @ ..] if first.owner == *subject || rest.is_empty() => Ok(first.clone()),
         several => Err(ambiguous(id_or_name, several)),
     }
@@ -68,7 +68,13 @@ fn missing(id_or_name: &str) -> Api {
     Api::not_found("job", clip(id_or_name, 80), "squadron list")
 }
 
-/// The job with this id, or the newest with this name.
+/// The job with this id, the newest with this name, or the one that Ray's API knows under this submission id.
 pub async fn find(app: &AppState, id_or_name: &str) -> Result<JobRow> {
-    app.store.job(id_or_name).await?.ok_or_else(|| missing(id_or_name))
+    let mut found = app.store.job(id_or_name).await?;
+    if found.is_none()
+        && let Some(submission) = app.store.submission(id_or_name).await?
+    {
+        found = app.store.job(&submission.job.to_string()).await?;
+    }
+    found.ok_or_else(|| missing(id_or_name))
 }

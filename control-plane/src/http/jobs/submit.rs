@@ -18,11 +18,15 @@ use squadron_core::{
     nearest::nearest,
     sentence::{clip, list},
 };
-use squadron_ray::manifest::{self, LONGEST_MANIFEST, ParsedRayJob};
+use squadron_ray::{
+    manifest::{self, LONGEST_MANIFEST, ParsedRayJob},
+    submission::EXTRAS_ANNOTATION,
+};
 use squadron_store::{
     PgConnection, audit,
     idempotency::{self, Found, Key},
     job::{self, NewJob, waiting},
+    ray_submission::{self, NewSubmission},
 };
 use uuid::Uuid;
 
@@ -53,8 +57,8 @@ pub async fn submit(
     Json(request): Json<SubmitRequest>,
 ) -> Result<Json<SubmitReply>> {
     let key = key(&headers, &caller, &request)?;
-    let parsed = parse(&request.manifest)?;
-    let new = new_job(&app, &caller, &request, &parsed).await?;
+    let (new, parsed) = check(&app, &caller, &request).await?;
+    refuse_extras(&parsed)?;
     let warnings = warnings(&new, &parsed, fleet(&app).await?);
     if request.dry_run {
         let (before, _) = app.store.place_in_queue(&new).await?;
@@ -62,9 +66,18 @@ pub async fn submit(
         return Ok(Json(SubmitReply { job: None, position: Some(before + 1), link, warnings }));
     }
     let id = commit(&app, &caller, &new, key.as_ref()).await?;
-    app.wake.changed("job", id, 1);
-    app.wake.notify(Topic::Dispatch);
     reply(&app, &new, id, warnings).await
+}
+
+/// Checks everything that can be checked before the insert.
+pub async fn check(
+    app: &AppState,
+    caller: &Caller,
+    request: &SubmitRequest,
+) -> Result<(NewJob, ParsedRayJob)> {
+    let parsed = parse(&request.manifest)?;
+    let new = new_job(app, caller, request, &parsed).await?;
+    Ok((new, parsed))
 }
 
 /// What the dispatcher would look at now.
@@ -132,6 +145,17 @@ fn parse(text: &str) -> Result<ParsedRayJob> {
         }]));
     }
     Ok(parsed)
+}
+
+/// Nobody uploaded packages for a job that did not come by Ray's API; it would wait for them for ever.
+fn refuse_extras(parsed: &ParsedRayJob) -> Result<()> {
+    let annotations = parsed.manifest.pointer("/metadata/annotations");
+    if annotations.is_none_or(|annotations| annotations.get(EXTRAS_ANNOTATION).is_none()) {
+        return Ok(());
+    }
+    let path = format!("metadata.annotations[\"{EXTRAS_ANNOTATION}\"]");
+    let problem = "is Squadron's own, for jobs of Ray's client; leave it out".to_owned();
+    Err(invalid(vec![FieldProblem { path, problem }]))
 }
 
 fn invalid(fields: Vec<FieldProblem>) -> Api {
@@ -243,16 +267,9 @@ fn warnings(new: &NewJob, parsed: &ParsedRayJob, mut input: Input) -> Vec<String
 
 /// Inserts the job, or finds the one that the key stands for.
 async fn commit(app: &AppState, caller: &Caller, new: &NewJob, key: Option<&Key>) -> Result<JobId> {
-    let entry = caller.entry("job.submit", new.id, format!("{} in queue {}", new.name, new.queue));
-    let input = (new, key, entry);
-    let once = async || {
-        app.store
-            .txn("job.submit", &input, |db, (new, key, entry)| Box::pin(insert(db, new, *key, entry)))
-            .await
-    };
-    let found = match once().await {
+    let found = match store(app, caller, new, key, None).await {
         // The same request came twice at once; the other one was first.
-        Err(error) if error.violates(idempotency::KEY_TAKEN) => once().await?,
+        Err(error) if error.violates(idempotency::KEY_TAKEN) => store(app, caller, new, key, None).await?,
         done => done?,
     };
     match found {
@@ -266,10 +283,34 @@ async fn commit(app: &AppState, caller: &Caller, new: &NewJob, key: Option<&Key>
     }
 }
 
+/// Writes the job with its key, its audit row and, if it came by Ray's API, its submission; then tells.
+pub async fn store(
+    app: &AppState,
+    caller: &Caller,
+    new: &NewJob,
+    key: Option<&Key>,
+    submission: Option<&NewSubmission>,
+) -> squadron_store::Result<Found> {
+    let entry = caller.entry("job.submit", new.id, format!("{} in queue {}", new.name, new.queue));
+    let input = (new, key, submission, entry);
+    let found = app
+        .store
+        .txn("job.submit", &input, |db, (new, key, submission, entry)| {
+            Box::pin(insert(db, new, *key, *submission, entry))
+        })
+        .await?;
+    if found == Found::Nothing {
+        app.wake.changed("job", new.id, 1);
+        app.wake.notify(Topic::Dispatch);
+    }
+    Ok(found)
+}
+
 async fn insert(
     db: &mut PgConnection,
     new: &NewJob,
     key: Option<&Key>,
+    submission: Option<&NewSubmission>,
     entry: &audit::Entry,
 ) -> squadron_store::Result<Found> {
     if let Some(key) = key {
@@ -279,6 +320,9 @@ async fn insert(
         }
     }
     job::insert(db, new).await?;
+    if let Some(submission) = submission {
+        ray_submission::insert(db, new.id, submission, new.submitted_at).await?;
+    }
     if let Some(key) = key {
         idempotency::insert(db, key, new.id, new.submitted_at).await?;
     }

@@ -48,13 +48,13 @@ spec:
 ";
 
 /// A control plane without listeners.
-struct Room {
-    app: AppState,
-    router: Router,
+pub struct Room {
+    pub app: AppState,
+    pub router: Router,
 }
 
 impl Room {
-    async fn new() -> Room {
+    pub async fn new() -> Room {
         let app = AppState::new(Shared {
             store: testing::store().await,
             wake: Wake::default(),
@@ -85,7 +85,7 @@ impl Room {
         Room { app, router }
     }
 
-    async fn ask(&self, role: &str, method: Method, path: &str, body: Value) -> (StatusCode, Value) {
+    pub async fn ask(&self, role: &str, method: Method, path: &str, body: Value) -> (StatusCode, Value) {
         self.ask_with(role, method, path, body, &[]).await
     }
 
@@ -122,13 +122,13 @@ impl Room {
         self.ask("submitter", Method::POST, "/api/v1/jobs", body).await
     }
 
-    async fn get(&self, path: &str) -> Value {
+    pub async fn get(&self, path: &str) -> Value {
         let (status, body) = self.ask("viewer", Method::GET, path, Value::Null).await;
         assert_eq!(status, StatusCode::OK, "{body}");
         body
     }
 
-    async fn settle(&self) {
+    pub async fn settle(&self) {
         let holder = Uuid::nil();
         for _ in 0..4 {
             project::pass(&self.app, holder).await.unwrap();

@@ -131,6 +131,36 @@ pub async fn facts(store: &Store, cluster: ClusterId, facts: Vec<Fact>) {
     assert!(matches!(&taken, Taken::Committed { refused, .. } if refused.is_empty()), "{taken:?}");
 }
 
+/// Gives a job its first attempt, on a cluster that should hold it.
+pub async fn attempt(store: &Store, job: JobId, cluster: ClusterId, now: Timestamp) {
+    sqlx::query(
+        "insert into attempt (job_id, number, cluster_id, state, object_name, chosen_because, assigned_at)
+         values ($1, 1, $2, 'assigned', 'o', 'a test', $3)",
+    )
+    .bind(job.0)
+    .bind(cluster.0)
+    .bind(at(now))
+    .execute(store.pool())
+    .await
+    .expect("an attempt row");
+}
+
+/// Stores a driver's log from its first byte.
+pub async fn log(store: &Store, cluster: ClusterId, attempt: AttemptId, text: &str) {
+    sqlx::query(
+        "insert into log_chunk (cluster_id, job_id, attempt, stream, start_offset, data, received_at)
+         values ($1, $2, $3, 'driver', 0, $4, $5)",
+    )
+    .bind(cluster.0)
+    .bind(attempt.job.0)
+    .bind(i32::try_from(attempt.number).expect("a small number"))
+    .bind(text.as_bytes())
+    .bind(at(NOW))
+    .execute(store.pool())
+    .await
+    .expect("a log chunk");
+}
+
 /// Runs a statement with one number, for what no fact can bring about.
 pub async fn execute(store: &Store, statement: &'static str, number: i64) {
     sqlx::query(statement).bind(number).execute(store.pool()).await.expect("the statement");

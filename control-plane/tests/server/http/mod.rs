@@ -5,4 +5,5 @@ mod document;
 mod events;
 mod logs;
 mod problems;
+mod ray_tail;
 mod session;

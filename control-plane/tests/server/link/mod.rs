@@ -5,5 +5,6 @@ mod enrol;
 mod fencing;
 mod ingest;
 mod outage;
+mod package;
 mod standing;
 mod strangers;

@@ -52,7 +52,7 @@ fn hello(epoch: u64, pod: &str, acknowledged: u64) -> Hello<'_> {
 
 #[test]
 fn r11_a_copy_of_the_past_is_refused_even_with_a_greater_epoch() {
-    let in_charge = InCharge { epoch: Epoch(5), pod_uid: "a".into() };
+    let in_charge = InCharge { epoch: Epoch(5), pod_uid: "a".into(), ..InCharge::default() };
     let judged = |hello| admit(&in_charge, 500, hello, &terms());
     assert_eq!(judged(hello(5, "a", 500)), Session::Same);
     assert_eq!(judged(hello(6, "b", 499)), Session::TakesOver, "a new pod of the same cluster");

@@ -163,7 +163,11 @@ fn rj_http_request_holds_all_that_the_spec_says() {
         "entrypoint": "python a.py", "entrypointNumCpus": 2, "entrypointNumGpus": 2, "entrypointResources": "{\"R1\": 2}",
         "runtimeEnvYAML": "env_vars:\n  counter_name: test_counter\n", "metadata": {"k": "v"},
     });
-    let body = crate::job::request::body(&serde_json::from_value(spec).unwrap(), "id");
+    let body = crate::job::request::body(
+        &serde_json::from_value(spec).unwrap(),
+        &crate::submission::Extras::default(),
+        "id",
+    );
     let expected = json!({
         "entrypoint": "python a.py", "submission_id": "id", "runtime_env": {"env_vars": {"counter_name": "test_counter"}},
         "metadata": {"k": "v"}, "entrypoint_resources": {"R1": 2}, "entrypoint_num_cpus": 2.0, "entrypoint_num_gpus": 2.0,
@@ -236,6 +240,28 @@ fn rj_sub_failing_sidecar_is_told_from_a_failing_driver() {
         world.settle();
         assert_eq!((deployment(&world), status(&world, "reason")), ("Failed".to_owned(), reason.to_owned()));
     }
+}
+
+#[test]
+fn a_driver_waits_for_its_packages() {
+    let mut world = world(&json!({"submissionMode": "HTTPMode"}));
+    let labels =
+        json!({"squadron.dev/job-id": "0196f0a0-0000-7000-8000-000000000001", "squadron.dev/attempt": "2"});
+    let job = world.get_mut("RayJob", "j");
+    job["metadata"]["labels"] = labels;
+    job["metadata"]["annotations"]["squadron.dev/ray-submission"] =
+        json!(r#"{"packages": ["a.zip", "b.whl"]}"#);
+    world.packages = None;
+    world.run_until(12, |world| was_told(world, "PackageNotDelivered"));
+    for _ in 0..5 {
+        world.tick();
+        world.settle();
+    }
+    assert!(world.ray.is_empty(), "nothing is submitted before the packages are there");
+    world.packages = Some(Vec::new());
+    world.run_until(70, |world| deployment(world) == "Complete");
+    let delivered = world.packages.unwrap();
+    assert_eq!(delivered[..2], ["a.zip", "b.whl"], "{delivered:?}");
 }
 
 /// The scripts are read by the shell that will run them.
