@@ -65,6 +65,8 @@ pub struct Agent {
     pub committed: u64,
     /// Newest timeline of the database that was heard of.
     pub timeline: u32,
+    /// The control plane forgot records after a failover, and no new epoch was taken yet.
+    forgotten: bool,
     /// The set that the cluster should hold, with its order: a generation counts within its timeline.
     pub desired: Option<((u32, u64), Vec<Want>)>,
     pub accepts: Vec<AttemptId>,
@@ -92,6 +94,7 @@ impl Agent {
             next_seq: 0,
             committed: 0,
             timeline: 0,
+            forgotten: false,
             desired: None,
             accepts: Vec::new(),
             refused: false,
@@ -214,7 +217,8 @@ impl World {
             let repeats = self.without(Rule::R13);
             let agent = &mut self.agents[index];
             let Some(holder) = &mut agent.holder else { return };
-            if holder.session() != answer.epoch {
+            // What was acknowledged before a failover may be forgotten.
+            if holder.session() != answer.epoch || answer.timeline < agent.timeline {
                 return;
             }
             if answer.refused {
@@ -237,10 +241,9 @@ impl World {
             if newer || repeats {
                 agent.desired = Some((order, answer.wants.clone()));
             }
-            agent.take_watermarks(answer)
+            agent.take_watermarks(answer) || agent.forgotten
         };
         if forgot {
-            self.say(|| format!("agent {index}: the control plane forgot records; it begins a new life"));
             self.renumber(index);
         } else if answer.wants_inventory && !self.without(Rule::R4) {
             self.tell_inventory(index);
@@ -267,13 +270,16 @@ impl World {
         self.agents[index].report(Report::Inventory { held, fenced });
     }
 
-    /// A new epoch in the same process: what waits in the spool is numbered anew.
+    /// A new epoch in the same process, as soon as the API server gives one: what waits in the spool is numbered anew.
     fn renumber(&mut self, index: usize) {
-        let waiting: Vec<Report> =
-            self.agents[index].disk.spool.drain(..).map(|record| record.report).collect();
-        if !self.agent_starts(index) {
-            self.agents[index].up = false;
+        let agent = &mut self.agents[index];
+        agent.forgotten = !self.kubes[agent.kube].answers();
+        if agent.forgotten {
+            return;
         }
+        let waiting: Vec<Report> = agent.disk.spool.drain(..).map(|record| record.report).collect();
+        self.say(|| format!("agent {index}: the control plane forgot records"));
+        self.agent_starts(index);
         for report in waiting.into_iter().filter(|report| !matches!(report, Report::Inventory { .. })) {
             self.agents[index].report(report);
         }
