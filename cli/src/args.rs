@@ -144,6 +144,8 @@ mod tests {
             "cancel a b --reason done --yes",
             "incidents --state all",
             "context use demo",
+            "lab replay --jobs j.csv --fleet f.csv --policy fifo-best-fit --first-seed 3 --seeds 5 --json",
+            "lab trace --fleet f.csv --like flood --load 0.77",
         ] {
             let words: Vec<&str> = line.split(' ').collect();
             assert!(parse_words(&words).is_ok(), "{line}: {}", parse_words(&words).unwrap_err());
@@ -158,6 +160,10 @@ mod tests {
             "submit",
             "usage --by moon",
             "list --limit 0",
+            "submit",
+            "usage --by moon",
+            "list --limit 0",
+            "lab replay --jobs j --fleet f --policy x",
             "frobnicate",
         ] {
             let words: Vec<&str> = line.split(' ').collect();
