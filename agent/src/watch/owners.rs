@@ -192,8 +192,8 @@ mod tests {
             json!("0196f0a0-0000-7000-8000-0000000000c2");
         assert_eq!(say(&mut owners(), &[Arc::new(stranger.clone())]), [false]);
         stranger["metadata"]["annotations"] = json!({});
-        let stranger = Arc::new(stranger);
-        assert_eq!(say(&mut owners(), &[stranger.clone()]), [false]);
-        assert_eq!(say(&mut Owners::default(), &[stranger]), [false]);
+        let unmarked = [Arc::new(stranger)];
+        assert_eq!(say(&mut owners(), &unmarked), [false]);
+        assert_eq!(say(&mut Owners::default(), &unmarked), [false]);
     }
 }
