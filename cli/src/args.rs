@@ -160,9 +160,6 @@ mod tests {
             "submit",
             "usage --by moon",
             "list --limit 0",
-            "submit",
-            "usage --by moon",
-            "list --limit 0",
             "lab replay --jobs j --fleet f --policy x",
             "frobnicate",
         ] {
