@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use squadron_core::{
-    attempt::{Event as Told, advance},
+    attempt::{Event as Told, advance, object_name},
     fact::{AttemptFact, AttemptStep, Fact, RayJobFact},
     fencing::InCharge,
     id::{AttemptId, Epoch},
@@ -142,10 +142,20 @@ impl World {
     }
 
     fn ray_job(&mut self, cluster: usize, attempt: AttemptId, deployment: &str, status: &str) {
+        let job = &self.postgres.now.jobs[ids::job_index(attempt.job)].job;
+        let (job_name, namespace) = (job.name.clone(), job.namespace.clone());
         let (deployment_status, job_status) = (deployment.to_owned(), status.to_owned());
         self.fact(cluster, attempt, |attempt| {
+            let name = object_name(&job_name, attempt.job, attempt.number);
             let attempt = Some(attempt);
-            Fact::RayJob(RayJobFact { attempt, deployment_status, job_status, ..RayJobFact::default() })
+            Fact::RayJob(RayJobFact {
+                namespace,
+                name,
+                attempt,
+                deployment_status,
+                job_status,
+                ..RayJobFact::default()
+            })
         });
     }
 
@@ -288,7 +298,7 @@ impl World {
                         created: attempt.uid.is_some(),
                     },
                     job: index,
-                    name: squadron_core::attempt::object_name(&row.job.name, row.job.id, attempt.number),
+                    name: object_name(&row.job.name, row.job.id, attempt.number),
                     uid: attempt.uid,
                 });
             }

@@ -8,6 +8,7 @@ use axum::{
 };
 use serde_json::{Value, json};
 use squadron_core::{
+    attempt::object_name,
     fact::{AttemptFact, AttemptStep, Fact, RayJobFact},
     id::AttemptId,
 };
@@ -302,6 +303,8 @@ async fn a_job_that_ran_tells_its_log_and_its_exit_code() {
     let attempt = AttemptId { job: found.job, number: 1 };
     let fact = |deployment: &str, job: &str, reason: &str, message: &str| {
         Fact::RayJob(RayJobFact {
+            namespace: "default".into(),
+            name: object_name(&found.name, attempt.job, attempt.number),
             attempt: Some(attempt),
             deployment_status: deployment.into(),
             job_status: job.into(),
