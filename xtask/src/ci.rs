@@ -61,6 +61,7 @@ fn clusters(steps: &mut Steps) {
     steps.tests("jobs on two clusters", || Ok(e2e("path")));
     steps.tests("console in a browser", browser);
     steps.tests("refusals", || Ok(e2e("refusals")));
+    steps.tests("Ray's own client", || Ok(e2e("ray_client")));
     steps.step("clean up", || {
         strike()?;
         testbed::down(&Spec::tests().clusters)

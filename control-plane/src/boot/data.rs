@@ -4,10 +4,14 @@ use std::{
     fs::{self, File, OpenOptions},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, bail};
 use nix::fcntl::{Flock, FlockArg};
+
+/// How long a former process may take to end.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Held as long as the control plane runs; the system frees it whatever way the process ends.
 pub struct Lock(#[allow(dead_code, reason = "held, never read")] Flock<File>);
@@ -22,9 +26,22 @@ pub fn open(folder: &Path) -> anyhow::Result<Lock> {
     let path = folder.join("lock");
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
     let file = file.with_context(|| format!("cannot open {}", path.display()))?;
-    match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-        Ok(lock) => Ok(Lock(lock)),
-        Err(_) => bail!("another control plane uses the data folder {}; stop it first", folder.display()),
+    match lock_within(file, PATIENCE) {
+        Some(lock) => Ok(Lock(lock)),
+        None => bail!("another control plane uses the data folder {}; stop it first", folder.display()),
+    }
+}
+
+/// Tries again until `patience` is over: a process that was killed holds its files until its last thread has ended.
+fn lock_within(mut file: File, patience: Duration) -> Option<Flock<File>> {
+    let begun = Instant::now();
+    loop {
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => return Some(lock),
+            Err(_) if begun.elapsed() >= patience => return None,
+            Err((returned, _)) => file = returned,
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
@@ -45,7 +62,11 @@ mod tests {
         let lock = open(&folder).unwrap();
         let second = open(&folder).err().unwrap().to_string();
         assert!(second.starts_with("another control plane uses the data folder"), "{second}");
-        drop(lock);
-        assert!(open(&folder).is_ok());
+        let ends = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            drop(lock);
+        });
+        assert!(open(&folder).is_ok(), "a former process that ends is waited for");
+        ends.join().unwrap();
     }
 }
