@@ -148,10 +148,10 @@ async fn apply(db: &mut PgConnection, cluster: ClusterId, row: &FactRow, news: &
             let within = (fact.from.as_str(), fact.until.as_str());
             let ended = match fact.of {
                 ListedKind::Pod => {
-                    pod::keep_only_within(db, cluster, within, &fact.uids, row.position, row.at).await?
+                    pod::keep_only(db, cluster, within, &fact.uids, row.position, row.at).await?
                 }
                 ListedKind::Node => {
-                    node::keep_only_within(db, cluster, within, &fact.uids, row.position, row.at).await?
+                    node::keep_only(db, cluster, within, &fact.uids, row.position, row.at).await?
                 }
             };
             news.room |= ended > 0;
@@ -186,6 +186,9 @@ async fn apply_pod(
     }
 }
 
+/// Every uid.
+const ALL: (&str, &str) = ("", "");
+
 async fn apply_inventory(
     db: &mut PgConnection,
     cluster: ClusterId,
@@ -193,8 +196,8 @@ async fn apply_inventory(
     row: &FactRow,
     news: &mut News,
 ) -> Result<()> {
-    let nodes = node::keep_only(db, cluster, &fact.node_uids, row.position, row.at).await?;
-    let pods = pod::keep_only(db, cluster, &fact.pod_uids, row.position, row.at).await?;
+    let nodes = node::keep_only(db, cluster, ALL, &fact.node_uids, row.position, row.at).await?;
+    let pods = pod::keep_only(db, cluster, ALL, &fact.pod_uids, row.position, row.at).await?;
     news.room |= nodes + pods > 0;
     Ok(())
 }

@@ -109,19 +109,9 @@ async fn keep_past(
 }
 
 /// Ends every pod that a complete list does not hold; when it ended is an estimate. Answers how many ended.
+/// The list is of uids from the first of `within` on and, unless that is empty, below the second, in the order of their
+/// bytes; two empty ones mean all.
 pub async fn keep_only(
-    db: &mut PgConnection,
-    cluster: ClusterId,
-    uids: &[String],
-    position: Position,
-    seen: Timestamp,
-) -> Result<u64> {
-    keep_only_within(db, cluster, ("", ""), uids, position, seen).await
-}
-
-/// The same for a part of the list: uids from the first of `within` on and, unless that is empty, below the second, in
-/// the order of their bytes.
-pub async fn keep_only_within(
     db: &mut PgConnection,
     cluster: ClusterId,
     within: (&str, &str),

@@ -56,9 +56,12 @@ async fn what_a_complete_list_misses_has_ended_and_pods_ends_are_estimates() {
     }
     pod::show(&mut db, east, &fixture::pod("p", None), number(3), NOW).await.unwrap();
     let later = NOW.plus_millis(60_000);
-    assert_eq!(node::keep_only(&mut db, east, &["uid-n1".into()], number(4), later).await.unwrap(), 1);
-    assert_eq!(pod::keep_only(&mut db, east, &[], number(4), later).await.unwrap(), 1);
-    assert_eq!(pod::keep_only(&mut db, east, &[], number(5), later).await.unwrap(), 0);
+    assert_eq!(
+        node::keep_only(&mut db, east, ("", ""), &["uid-n1".into()], number(4), later).await.unwrap(),
+        1
+    );
+    assert_eq!(pod::keep_only(&mut db, east, ("", ""), &[], number(4), later).await.unwrap(), 1);
+    assert_eq!(pod::keep_only(&mut db, east, ("", ""), &[], number(5), later).await.unwrap(), 0);
     let found = spans(&store).await;
     assert_eq!((found.estimated_ends, found.pods[0].to), (1, Some(later)));
     let known = PodFact { finished_at: Some(NOW.plus_millis(9)), gone: true, ..fixture::pod("p", None) };
@@ -81,11 +84,11 @@ async fn a_part_of_a_list_ends_only_what_lies_within_it() {
     }
     let within = ("uid-b", "uid-d");
     let listed = ["uid-c".to_owned()];
-    let ended = node::keep_only_within(&mut db, east, within, &listed, number(5), NOW).await.unwrap();
+    let ended = node::keep_only(&mut db, east, within, &listed, number(5), NOW).await.unwrap();
     assert_eq!(ended, 1, "b; neither a nor d lies within");
-    let ended = node::keep_only_within(&mut db, east, ("uid-d", ""), &[], number(6), NOW).await.unwrap();
+    let ended = node::keep_only(&mut db, east, ("uid-d", ""), &[], number(6), NOW).await.unwrap();
     assert_eq!(ended, 1, "d; the last part has no end");
-    assert_eq!(pod::keep_only_within(&mut db, east, ("", ""), &[], number(7), NOW).await.unwrap(), 0);
+    assert_eq!(pod::keep_only(&mut db, east, ("", ""), &[], number(7), NOW).await.unwrap(), 0);
 }
 
 #[tokio::test]

@@ -49,11 +49,6 @@ impl Fencer {
         self.marks.ask(now)
     }
 
-    /// Number of the newest mark.
-    pub fn newest_mark(&self) -> u64 {
-        self.marks.last()
-    }
-
     /// Takes what the API server answered; none when there is no Lease object.
     pub fn read(&mut self, object: Option<LeaseObject>, terms: &Terms, now: Tick) {
         if now.since(self.seen) > terms.ttl / 2 {

@@ -13,7 +13,10 @@ use squadron_core::{
     authz::{Action, Object},
 };
 use squadron_ray::submission::status;
-use squadron_store::{audit, ray_submission};
+use squadron_store::{
+    audit,
+    ray_submission::{self, Submitted},
+};
 
 use super::{
     JOB, JOB_STOP, find,
@@ -33,11 +36,17 @@ pub async fn stop(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<Value>> {
-    let job = find(&app, &id).await?;
-    caller.may(&app, Action::CancelJob, Object::OwnedBy(&job.owner), &job.job.to_string()).await?;
+    let job = find_to_end(&app, &caller, &id).await?;
     let done = cancel::ask(&app, &caller, job.job, "stopped through Ray's API").await?;
     let stopped = matches!(done, Some(Ok(()) | Err(Refused::AlreadyStopping)));
     Ok(Json(json!({ "stopped": stopped })))
+}
+
+/// The job, if the caller may end it.
+async fn find_to_end(app: &AppState, caller: &Caller, id: &str) -> Result<Submitted> {
+    let job = find(app, id).await?;
+    caller.may(app, Action::CancelJob, Object::OwnedBy(&job.owner), &job.job.to_string()).await?;
+    Ok(job)
 }
 
 /// Hides a finished job.
@@ -48,8 +57,7 @@ pub async fn delete(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<Value>> {
-    let job = find(&app, &id).await?;
-    caller.may(&app, Action::CancelJob, Object::OwnedBy(&job.owner), &job.job.to_string()).await?;
+    let job = find_to_end(&app, &caller, &id).await?;
     let status = status(job.state, job.started_at.is_some());
     if !status.is_terminal() {
         return Err(Refusal::failed(format!(
