@@ -20,6 +20,7 @@ pub mod name;
 pub mod nearest;
 pub mod placement;
 pub mod quantity;
+pub mod quota;
 pub mod resources;
 pub mod sentence;
 pub mod silence;

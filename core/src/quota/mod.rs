@@ -1,0 +1,72 @@
+//! Quota: who may use how much of the fleet, in Kueue's words.
+//!
+//! Owns the nouns: flavors (kinds of capacity over the whole fleet), queues in a tree with their quotas, priority classes.
+//! Invariant: a value of [`Policy`] that came through its check has no cycle, no missing parent, no negative or
+//! overflowing amount, and no quota for a flavor that does not exist. Fails by refusing the whole change; repaired by who
+//! wrote it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What quotas count.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Resource {
+    /// Thousandths of a core.
+    Cpu,
+    /// Bytes.
+    Memory,
+    /// Whole devices of any extended resource that names a GPU.
+    Gpu,
+}
+
+/// Nodes of the fleet that are alike for quota: a GPU model on a market.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct Flavor {
+    pub name: String,
+    /// A node with all of these labels has this flavor; the first flavor that matches, in the order of their names.
+    /// Empty matches every node.
+    pub node_labels: BTreeMap<String, String>,
+}
+
+/// One amount with its limits, in the unit of its [`Resource`].
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct Quota {
+    pub nominal: i64,
+    /// How far above its subtree's quota it may go; `None` means as far as others lend.
+    pub borrowing_limit: Option<i64>,
+    /// How much of its subtree's quota others may use; `None` means all.
+    pub lending_limit: Option<i64>,
+}
+
+/// Of one flavor, by resource. A resource that is not named here cannot be used in that flavor.
+pub type FlavorQuota = BTreeMap<Resource, Quota>;
+
+/// A node of the tree. Jobs wait in leaves; an inner node is what Kueue calls a cohort.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Queue {
+    /// Unique over the fleet.
+    pub name: String,
+    pub parent: Option<String>,
+    /// Thousandths; 1000 is an ordinary weight.
+    pub weight: u32,
+    /// By name of the flavor. A root that neither has quotas nor has any below it is not limited by quota.
+    pub quotas: BTreeMap<String, FlavorQuota>,
+}
+
+/// How urgent jobs are; higher values go first.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PriorityClass {
+    pub name: String,
+    pub value: i32,
+    pub description: String,
+}
+
+/// Everything that people declare about the use of the fleet.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct Policy {
+    pub flavors: Vec<Flavor>,
+    pub queues: Vec<Queue>,
+    pub priority_classes: Vec<PriorityClass>,
+}
