@@ -4,6 +4,7 @@
 //! an interrupted run left is taken over or replaced. A failure names the program and shows its last words.
 
 pub mod command;
+pub mod console;
 pub mod daemon;
 pub mod database;
 pub mod job;

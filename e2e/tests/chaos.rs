@@ -11,6 +11,7 @@ use std::{
 
 use common::{stage, text};
 use squadron_e2e::{
+    console::Told,
     daemon::signal,
     job::{Job, PATIENCE},
     stage::NAMESPACE,
@@ -58,6 +59,7 @@ fn cluster_cut_off_for_a_minute_is_called_silent_and_loses_nothing() {
     stage.wait_for_state(&cluster, &["silent"]).unwrap();
     let silent = stage.cluster(&cluster).unwrap().unwrap();
     assert_ne!(text(&silent["silent_since"]), "");
+    stage.console_tells(Told::Silent, &cluster).unwrap();
     let detail = stage.detail(&id).unwrap();
     assert_eq!(detail["job"]["state"], "running");
     assert_ne!(text(&detail["job"]["stale_since"]), "");

@@ -1,4 +1,4 @@
-//! What goes wrong is said in one sentence with the next step, by command line and API alike, and changes nothing else.
+//! What goes wrong is said in one sentence with the next step, by command line, API and console alike, and changes nothing else.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,6 +8,7 @@ use common::{stage, text};
 use serde_json::{Value, json};
 use squadron_e2e::{
     command::{self, Ran},
+    console::Told,
     job::{self, Job, PATIENCE},
     stage::Stage,
     wait::{self, Look},
@@ -94,6 +95,7 @@ fn job_too_big_for_every_cluster_says_so_and_waits() {
         "{why}"
     );
     assert_eq!(stage.detail(&id).unwrap()["job"]["state"], "queued");
+    stage.console_tells(Told::Job, &id).unwrap();
     stage.squadron(&["cancel", &id, "--yes"]).unwrap().ok().unwrap();
     stage.wait_job(&id, "cancelled").unwrap();
 }
@@ -138,6 +140,7 @@ fn ended_token_opens_nothing_and_says_what_to_do() {
     refused(&ran, 4, "SQD-1001");
     let problem = post(stage, &token, "/api/v1/queues", &json!({"name": "never"}));
     assert_eq!(problem["code"], "SQD-1001", "{problem}");
+    stage.console_tells(Told::Token, &token).unwrap();
     let queues = stage.squadron(&["queue", "list", "-o", "name"]).unwrap().ok().unwrap();
     assert!(!queues.contains("never"), "{queues}");
 }
@@ -153,6 +156,7 @@ fn image_that_cannot_be_pulled_is_named_while_the_job_waits_for_it() {
         Ok(wait::found_if(sentence.contains("rayproject/no-such-image:1"), sentence))
     })
     .unwrap();
+    stage.console_tells(Told::Job, &id).unwrap();
     stage.squadron(&["cancel", &id, "--yes"]).unwrap().ok().unwrap();
     let ended = stage.wait_job(&id, "cancelled").unwrap();
     stage.wait_pods_gone(text(&ended["job"]["cluster"]), &id).unwrap();
@@ -170,6 +174,7 @@ fn raycluster_deleted_under_a_job_ends_in_one_sentence() {
     assert_eq!(ended["attempts"].as_array().unwrap().len(), 1);
     assert_ne!(text(&ended["job"]["sentence"]), "");
     assert_ne!(text(&ended["job"]["reason"]), "");
+    stage.console_tells(Told::Job, &id).unwrap();
 }
 
 /// Who acts for the cluster, as stored: epoch and pod.
@@ -219,7 +224,7 @@ fn second_agent_of_a_cluster_is_refused_and_the_first_goes_on() {
     assert_eq!(stage.gaps(&cluster).unwrap(), Vec::<String>::new());
 
     second.remove().unwrap();
-    stage.squadron(&["cluster", "clear-alarm", &cluster]).unwrap().ok().unwrap();
+    stage.console_tells(Told::Alarm, &cluster).unwrap();
     assert_eq!(alarm(stage, &cluster), "");
     let shown = stage.squadron(&["cluster", "show", &cluster]).unwrap().ok().unwrap();
     assert!(!shown.contains("alarm"), "{shown}");

@@ -87,6 +87,60 @@ test("rows hold still under the pointer, and newer ones wait behind a notice", a
   await context.close();
 });
 
+test("a manifest with a typo and a queue that is unknown are refused where they were typed, and nothing is stored", async () => {
+  const { page, context } = await visitor(browser);
+  await signIn(page, "/jobs");
+  const newest = async () => (await json<List<Job>>(server, "/api/v1/jobs?limit=1")).items[0]?.id;
+  const before = await newest();
+  await page.getByRole("button", { name: "Submit", exact: true }).click();
+  const dialog = page.getByRole("dialog");
+  const send = dialog.getByRole("button", { name: "Submit", exact: true });
+  await dialog.getByLabel("RayJob manifest").fill(hugeJob("console-typo").replace("rayStartParams", "rayStartParms"));
+  await send.click();
+  const alert = dialog.getByRole("alert");
+  await alert.getByText("SQD-1201").waitFor();
+  await alert.getByText(/rayStartParms/).first().waitFor();
+  await shoot(page, "submit-typo");
+  await dialog.getByLabel("RayJob manifest").fill(hugeJob("console-queue"));
+  await dialog.getByLabel("Queue").fill("defalt");
+  await send.click();
+  await alert.getByText("SQD-1203").waitFor();
+  await alert.getByText(/default/).first().waitFor();
+  expect(await newest()).toBe(before);
+  await dialog.getByLabel("Queue").fill("default");
+  await send.click();
+  await page.getByRole("heading", { name: "console-queue", level: 1 }).waitFor();
+  const stored = await newest();
+  expect(stored).not.toBe(before);
+  expect((await server.post(`/api/v1/jobs/${stored}/cancel`, { data: { reason: "checked" } })).ok()).toBe(true);
+  await context.close();
+});
+
+test("a price sheet with a gap or an overlap is refused where it was typed, and the old one stays", async () => {
+  const sheet = async () => {
+    const answer = await server.get("/api/v1/price-sheets");
+    return answer.ok() ? answer.text() : "";
+  };
+  const before = await sheet();
+  const { page, context } = await visitor(browser);
+  await signIn(page, "/usage");
+  await page.getByRole("button", { name: "Prices" }).click();
+  const dialog = page.getByRole("dialog");
+  const text = dialog.getByLabel("Prices as YAML");
+  await expect.poll(() => text.inputValue()).toBe(before);
+  for (const { problem, ends, begins } of [{ problem: "gap", ends: "2026-02-01", begins: "2026-03-01" }, { problem: "overlap", ends: "2026-03-01", begins: "2026-02-01" }]) {
+    const price = (from: string, to: string) => `- {cluster: '*', from: ${from}, ${to}cpu_hour: 1, memory_gib_hour: 0, gpu_hour: 0}\n`;
+    await text.fill(`name: default\ncurrency: EUR\nprices:\n${price("2026-01-01", `to: ${ends}, `)}${price(begins, "")}`);
+    await dialog.getByRole("button", { name: "Put in force" }).click();
+    const alert = dialog.getByRole("alert");
+    await alert.getByText("SQD-1301").waitFor();
+    await alert.locator("li", { hasText: problem }).first().waitFor();
+    await shoot(page, `prices-${problem}`);
+  }
+  expect(await sheet()).toBe(before);
+  await context.close();
+});
+
 test("a job that does not exist gives its sentence and the next step", async () => {
   const { page, context } = await visitor(browser);
   await signIn(page, "/jobs/no-such-job");

@@ -86,11 +86,8 @@ fn e2e(file: &str) -> std::process::Command {
 /// Chromium on the console of the stage, with a job that the tests before it ran.
 fn browser() -> Result<std::process::Command> {
     let stage = Stage::found(Spec::tests());
-    let mut vitest = build::npm(&["run", "e2e"]);
-    vitest
-        .env("SQUADRON_SERVER", stage.server())
-        .env("SQUADRON_TOKEN", stage.token()?)
-        .env("SQUADRON_JOB", "path-main");
+    let mut vitest = stage.browser_tests()?;
+    vitest.env("SQUADRON_JOB", "path-main");
     Ok(vitest)
 }
 

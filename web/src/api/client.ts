@@ -30,18 +30,24 @@ export async function get<T>(path: string, query?: Query, signal?: AbortSignal):
 }
 
 /** Posts `body` as JSON. The answer is `undefined` when the server sends none. */
-export async function post<T>(path: string, body?: unknown): Promise<T> {
-  return write<T>("POST", path, body);
+export async function post<T>(path: string, body?: unknown, headers: Record<string, string> = {}): Promise<T> {
+  const json = body === undefined ? {} : { "content-type": "application/json" };
+  return write<T>("POST", path, { ...json, ...headers }, body === undefined ? undefined : JSON.stringify(body));
+}
+
+/** Puts a document in YAML as it is. */
+export async function putYaml<T>(path: string, text: string): Promise<T> {
+  return write<T>("PUT", path, { "content-type": "application/yaml" }, text);
 }
 
 export async function remove(path: string): Promise<void> {
-  await write<undefined>("DELETE", path);
+  await write<undefined>("DELETE", path, {});
 }
 
-async function write<T>(method: string, path: string, body?: unknown): Promise<T> {
+async function write<T>(method: string, path: string, headers: Record<string, string>, body?: string): Promise<T> {
   // A page of another origin cannot send this header, so the cookie alone never writes.
-  const init: RequestInit = { method, headers: { "x-squadron-csrf": "1", ...(body === undefined ? {} : { "content-type": "application/json" }) } };
-  if (body !== undefined) init.body = JSON.stringify(body);
+  const init: RequestInit = { method, headers: { "x-squadron-csrf": "1", ...headers } };
+  if (body !== undefined) init.body = body;
   const response = await send(apiUrl(path), init);
   const text = await response.text();
   return (text ? JSON.parse(text) : undefined) as T;

@@ -1,6 +1,6 @@
 import { keepPreviousData, QueryCache, QueryClient, useQueries, useQuery } from "@tanstack/react-query";
 import { learnClock } from "./clock";
-import { get, type Query } from "./client";
+import { apiUrl, get, send, type Query } from "./client";
 import { currentLiveness } from "./live";
 import { ApiError } from "./problem";
 import { becomeSession } from "./session";
@@ -102,5 +102,20 @@ export function useUsage(query: Query, enabled = true) {
     placeholderData: keepPreviousData,
     refetchInterval: 60_000,
     enabled,
+  });
+}
+
+/** The sheet in force as it was handed in; empty when none is. */
+export function usePriceSheet() {
+  return useQuery({
+    queryKey: ["prices"],
+    queryFn: ({ signal }) =>
+      send(apiUrl("/price-sheets"), { signal }).then(
+        (response) => response.text(),
+        (error: unknown) => {
+          if (error instanceof ApiError && error.problem.status === 404) return "";
+          throw error;
+        },
+      ),
   });
 }

@@ -28,6 +28,7 @@ export type Resolved = Schemas["Resolved"];
 export type Evidence = Schemas["Evidence"];
 export type Queue = Schemas["Queue"];
 export type Usage = Schemas["Usage"];
+export type PriceSheetReply = Schemas["PriceSheetReply"];
 export type UsageRow = Schemas["UsageRow"];
 
 export type About = Schemas["About"];

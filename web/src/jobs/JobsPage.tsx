@@ -11,12 +11,14 @@ import { PageHead } from "../ui/Layout";
 import { lookOf } from "../ui/state";
 import { ACTIVE, FINISHED, narrows, readFilter, sameStates, STATES, toggled, writeFilter, type JobFilter } from "./filter";
 import { JobTable } from "./JobTable";
+import { SubmitDialog } from "./SubmitDialog";
 
 const PAGE_SIZE = 50;
 
 /** All jobs of the fleet, newest first, filtered and paged by the server. The address holds the whole filter. */
 export function JobsPage() {
   const [params, setParams] = useSearchParams();
+  const [submitting, setSubmitting] = useState(false);
   const filter = readFilter(params);
   const apply = (next: JobFilter) => setParams(writeFilter(next));
   const jobs = useJobs({
@@ -26,8 +28,10 @@ export function JobsPage() {
     <>
       <PageHead title="Jobs" note="Every job of the fleet, newest first">
         <OpenJob />
+        <Button look="primary" onClick={() => setSubmitting(true)}>Submit</Button>
         <Copy look="plain" label="command" text={listCommand({ ...filter, status: filter.status.join(",") })}>Copy as CLI</Copy>
       </PageHead>
+      {submitting && <SubmitDialog onClose={() => setSubmitting(false)} />}
       <Filters filter={filter} apply={apply} />
       <Loaded query={jobs} lines={10}>
         {(page) => <Listing page={page} filter={filter} apply={apply} />}

@@ -1,3 +1,4 @@
+import { useState } from "react";
 import { useSearchParams } from "react-router";
 import { now } from "../api/clock";
 import { useUsage } from "../api/queries";
@@ -12,12 +13,14 @@ import { Card, PageHead } from "../ui/Layout";
 import { When } from "../ui/Time";
 import { bounds, isDay, presetOf, presetPeriod, PRESETS, readPeriod, type Period, type Preset } from "./period";
 import { asTable, GROUPS, readGroups, type Group } from "./rows";
+import { PricesDialog } from "./PricesDialog";
 import { ShareBar } from "./ShareBar";
 import { UsageTable } from "./UsageTable";
 
 /** Who held what, for how much; rows that sum to what the nodes cost. */
 export function UsagePage() {
   const [params, setParams] = useSearchParams();
+  const [pricing, setPricing] = useState(false);
   const period = readPeriod(params, now());
   const groups = readGroups(params);
   const { from, to } = bounds(period, now());
@@ -30,9 +33,11 @@ export function UsagePage() {
   return (
     <>
       <PageHead title="Usage" note="What was held, by whom, for how much">
+        <Button onClick={() => setPricing(true)}>Prices</Button>
         {usage.data && <Copy look="plain" label="command" text={usageCommand(groups, usage.data.from, usage.data.to)}>Copy as CLI</Copy>}
         {usage.data && <Button icon="download" onClick={() => save(usage.data, groups, period)}>CSV</Button>}
       </PageHead>
+      {pricing && <PricesDialog onClose={() => setPricing(false)} />}
       <div className="filters">
         <PeriodPicker period={period} onChange={(next) => apply(next, groups)} />
         <div className="filters-end"><span className="muted">by</span><Choices label="Group by" options={GROUPS.map((value) => ({ value }))} chosen={groups} onToggle={toggle} /></div>
