@@ -102,12 +102,12 @@ test("a manifest with a typo and a queue that is unknown are refused where they 
   await alert.getByText(/rayStartParms/).first().waitFor();
   await shoot(page, "submit-typo");
   await dialog.getByLabel("RayJob manifest").fill(hugeJob("console-queue"));
-  await dialog.getByLabel("Queue").fill("defalt");
+  await dialog.getByLabel("Queue", { exact: true }).fill("defalt");
   await send.click();
   await alert.getByText("SQD-1203").waitFor();
   await alert.getByText(/default/).first().waitFor();
   expect(await newest()).toBe(before);
-  await dialog.getByLabel("Queue").fill("default");
+  await dialog.getByLabel("Queue", { exact: true }).fill("default");
   await send.click();
   await page.getByRole("heading", { name: "console-queue", level: 1 }).waitFor();
   const stored = await newest();
