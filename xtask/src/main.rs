@@ -58,6 +58,18 @@ enum Task {
         #[arg(long, default_value_t = 5)]
         runs: u32,
     },
+    /// Measure how many jobs a second are dispatched to two clusters, and what each costs.
+    BenchRate {
+        /// Measured bursts.
+        #[arg(long, default_value_t = 5)]
+        runs: u32,
+        /// Jobs of a burst.
+        #[arg(long, default_value_t = 1000)]
+        jobs: u32,
+        /// Jobs that are submitted alone, one after another, before the bursts.
+        #[arg(long, default_value_t = 40)]
+        idle: u32,
+    },
     /// Stop every stage and take its clusters down.
     Clean,
 }
@@ -89,6 +101,10 @@ fn run(task: &Task) -> Result<()> {
         Task::BenchSubmit { runs } => {
             ready()?;
             bench::submit(*runs)
+        }
+        Task::BenchRate { runs, jobs, idle } => {
+            ready()?;
+            bench::rate(*runs, *jobs, *idle)
         }
         Task::Clean => clean::run(),
     }

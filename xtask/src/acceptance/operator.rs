@@ -107,6 +107,6 @@ pub fn prepare(operator: Operator, stage: squadron_e2e::stage::Spec) -> Result<(
             }
             Stage::set(stage, &|part| println!("{part}")).map(drop)
         }
-        Operator::Kuberay => testbed::up(&clusters),
+        Operator::Kuberay => testbed::up(&clusters, stage.up),
     }
 }
