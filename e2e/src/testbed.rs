@@ -52,6 +52,11 @@ pub fn audit_log(cluster: &str) -> Result<PathBuf> {
     Ok(home()?.join("clusters").join(cluster).join("log/audit.log"))
 }
 
+/// The certificate authority of a cluster.
+pub fn ca(cluster: &str) -> Result<PathBuf> {
+    Ok(home()?.join("clusters").join(cluster).join("pki/ca.crt"))
+}
+
 /// One of the tools that the testbed built, pointed at a cluster.
 pub fn tool(name: &str, cluster: &str) -> Result<Command> {
     let mut tool = command::new(bin()?.join(name));

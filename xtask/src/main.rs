@@ -10,6 +10,7 @@ mod counts;
 mod demo;
 mod generate;
 mod repo;
+mod rival;
 mod setup;
 mod steps;
 mod tidy;
@@ -58,18 +59,8 @@ enum Task {
         #[arg(long, default_value_t = 5)]
         runs: u32,
     },
-    /// Measure how many jobs a second are dispatched to two clusters, and what each costs.
-    BenchRate {
-        /// Measured bursts.
-        #[arg(long, default_value_t = 5)]
-        runs: u32,
-        /// Jobs of a burst.
-        #[arg(long, default_value_t = 1000)]
-        jobs: u32,
-        /// Jobs that are submitted alone, one after another, before the bursts.
-        #[arg(long, default_value_t = 40)]
-        idle: u32,
-    },
+    /// Measure how many jobs a second are dispatched to two clusters and what each costs, beside MultiKueue.
+    BenchRate(bench::Rate),
     /// Stop every stage and take its clusters down.
     Clean,
 }
@@ -102,9 +93,9 @@ fn run(task: &Task) -> Result<()> {
             ready()?;
             bench::submit(*runs)
         }
-        Task::BenchRate { runs, jobs, idle } => {
+        Task::BenchRate(rate) => {
             ready()?;
-            bench::rate(*runs, *jobs, *idle)
+            rate.run()
         }
         Task::Clean => clean::run(),
     }

@@ -16,7 +16,7 @@ use squadron_e2e::{
     wait::{self, Look, found_if},
 };
 
-pub use self::rate::rate;
+pub use self::rate::Rate;
 use self::report::Report;
 use crate::{acceptance::Operator, clock};
 

@@ -15,27 +15,29 @@ pub fn end(log: &Path) -> u64 {
 /// Writes of one run.
 #[derive(Default, Debug)]
 pub struct Writes {
-    /// Seconds since 1970 by the RayJob's name.
+    /// When the manager was asked to create a RayJob, in seconds since 1970, by its name.
+    pub received: BTreeMap<String, f64>,
+    /// When a worker had created it.
     pub created: BTreeMap<String, f64>,
     /// By `verb resource`, for example `create rayjobs`.
     pub by_kind: BTreeMap<String, u64>,
 }
 
 impl Writes {
-    /// Adds what `log` says from byte `from` on about the namespace.
-    pub fn read(&mut self, log: &Path, from: u64, namespace: &str) -> Result<()> {
+    /// Adds what `log` of a worker or of the manager says from byte `from` on about the namespace.
+    pub fn read(&mut self, log: &Path, from: u64, namespace: &str, is_worker: bool) -> Result<()> {
         let text = fs::read(log).with_context(|| format!("reading {}", log.display()))?;
         let since = text.get(usize::try_from(from)?..).unwrap_or_default();
         for line in since.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             // The last line may be half written.
             if let Ok(entry) = serde_json::from_slice::<Value>(line) {
-                self.add(&entry, namespace);
+                self.add(&entry, namespace, is_worker);
             }
         }
         Ok(())
     }
 
-    fn add(&mut self, entry: &Value, namespace: &str) {
+    fn add(&mut self, entry: &Value, namespace: &str, is_worker: bool) {
         let object = &entry["objectRef"];
         if entry["stage"] != "ResponseComplete" || object["namespace"] != namespace {
             return;
@@ -45,8 +47,13 @@ impl Writes {
         let sub = object["subresource"].as_str().map_or(String::new(), |sub| format!("/{sub}"));
         *self.by_kind.entry(format!("{verb} {resource}{sub}")).or_default() += 1;
         let is_new = verb == "create" && resource == "rayjobs" && entry["responseStatus"]["code"] == 201;
-        if let Some(at) = seconds(&text(&entry["stageTimestamp"])).filter(|_| is_new) {
-            self.created.insert(text(&object["name"]), at);
+        let (when, seen) = if is_worker {
+            ("stageTimestamp", &mut self.created)
+        } else {
+            ("requestReceivedTimestamp", &mut self.received)
+        };
+        if let Some(at) = seconds(&text(&entry[when])).filter(|_| is_new) {
+            seen.insert(text(&object["name"]), at);
         }
     }
 
@@ -109,7 +116,7 @@ mod tests {
             entry("update", "leases", "squadron", 200),
             json!({"stage": "ResponseStarted", "verb": "patch", "objectRef": {"namespace": "default"}}),
         ] {
-            writes.add(&one, "default");
+            writes.add(&one, "default", true);
         }
         assert_eq!((writes.without_events(), writes.all()), (2, 3));
         assert_eq!(writes.created, BTreeMap::from([("a".to_owned(), 7.0)]));

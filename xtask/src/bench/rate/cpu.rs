@@ -30,10 +30,10 @@ impl Ticks {
         Ticks(pids.filter_map(|pid| Some((pid, of(pid)?))).collect())
     }
 
-    /// Seconds by part since `self`, leaving out parts that used none.
-    pub fn since(&self, before: &Ticks) -> BTreeMap<String, f64> {
+    /// Seconds since `before` by process name, leaving out those that used none.
+    pub fn since(&self, before: &Ticks, takes_part: impl Fn(&str) -> bool) -> BTreeMap<String, f64> {
         let mut parts = BTreeMap::new();
-        for (pid, (name, ticks)) in &self.0 {
+        for (pid, (name, ticks)) in self.0.iter().filter(|(_, (name, _))| takes_part(name)) {
             let earlier =
                 before.0.get(pid).filter(|(known, _)| known == name).map_or(*ticks, |known| known.1);
             let used = u32::try_from(ticks.saturating_sub(earlier)).unwrap_or(u32::MAX);

@@ -6,8 +6,8 @@ use super::audit::Writes;
 
 /// What one run left behind.
 pub struct Run {
-    /// Receipt of each job, in seconds since 1970, by the last eight digits of its id.
-    pub submitted: BTreeMap<String, f64>,
+    /// Receipt of each job, in seconds since 1970, by the name of its RayJob.
+    pub received: BTreeMap<String, f64>,
     pub writes: Writes,
     /// CPU seconds by part.
     pub cpu: BTreeMap<String, f64>,
@@ -16,9 +16,9 @@ pub struct Run {
 impl Run {
     /// Receipt and creation of each job, in the order of receipt.
     fn spans(&self) -> Vec<(f64, f64)> {
-        let of = |name: &String| name.rsplit('-').nth(1).and_then(|id| self.submitted.get(id)).copied();
+        let created = |name: &String| self.writes.created.get(name).copied();
         let mut spans: Vec<(f64, f64)> =
-            self.writes.created.iter().filter_map(|(name, at)| Some((of(name)?, *at))).collect();
+            self.received.iter().filter_map(|(name, at)| Some((*at, created(name)?))).collect();
         spans.sort_by(|a, b| a.0.total_cmp(&b.0));
         spans
     }
@@ -45,11 +45,11 @@ impl Run {
     }
 
     fn per_job(&self, number: u64) -> f64 {
-        count(usize::try_from(number).unwrap_or(usize::MAX)) / count(self.submitted.len().max(1))
+        count(usize::try_from(number).unwrap_or(usize::MAX)) / count(self.received.len().max(1))
     }
 
     fn cpu_per_job(&self) -> f64 {
-        self.cpu.values().sum::<f64>() / count(self.submitted.len().max(1))
+        self.cpu.values().sum::<f64>() / count(self.received.len().max(1))
     }
 
     /// One line and the parts behind it.
@@ -61,7 +61,7 @@ impl Run {
         format!(
             "{} jobs: {:.1}/s, p50 {:.2} s, p99 {:.2} s, at most {} places out of turn; {:.2} writes per job \
              ({:.2} with Events); {:.3} CPU s per job\n  cpu: {}\n  writes: {}",
-            self.submitted.len(),
+            self.received.len(),
             self.rate(),
             quantile(&mut latencies, 0.5),
             quantile(&mut latencies, 0.99),
@@ -114,16 +114,11 @@ mod tests {
 
     #[test]
     fn a_run_is_summed_up_from_its_spans() {
-        let submitted =
-            BTreeMap::from([("aa".to_owned(), 1.0), ("bb".to_owned(), 2.0), ("cc".to_owned(), 3.0)]);
-        let created = [("j-0-aa-1", 4.0), ("j-1-bb-1", 6.0), ("j-2-cc-1", 5.0)];
-        let created = created.map(|(name, at)| (name.to_owned(), at)).into();
+        let of = |times: [f64; 3]| ["a", "b", "c"].map(str::to_owned).into_iter().zip(times).collect();
+        let (received, created) = (of([1.0, 2.0, 3.0]), of([4.0, 6.0, 5.0]));
         let by_kind = BTreeMap::from([("create rayjobs".to_owned(), 3), ("create events".to_owned(), 3)]);
-        let run = Run {
-            submitted,
-            writes: Writes { created, by_kind },
-            cpu: BTreeMap::from([("etcd".into(), 0.6)]),
-        };
+        let writes = Writes { created, by_kind, ..Writes::default() };
+        let run = Run { received, writes, cpu: BTreeMap::from([("etcd".into(), 0.6)]) };
         assert_eq!(run.latencies(), [3.0, 4.0, 2.0]);
         assert_eq!((run.rate(), run.displaced()), (0.6, 1));
         let line = run.line();
