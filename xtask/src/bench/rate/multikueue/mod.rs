@@ -62,7 +62,8 @@ pub fn start(workers: &[String]) -> Result<()> {
 
 /// Stops every Kueue and removes its webhooks, so that what is written to the clusters is asked of nobody.
 pub fn stop(workers: &[String]) -> Result<()> {
-    for member in members(workers) {
+    let is_up = |member: &Member<'_>| testbed::kubeconfig(member.cluster).is_ok();
+    for member in members(workers).filter(is_up) {
         member.daemon()?.stop()?;
         for kind in ["mutatingwebhookconfiguration", "validatingwebhookconfiguration"] {
             kubectl(member.cluster, &["delete", kind, "--all", "--ignore-not-found"])?;
