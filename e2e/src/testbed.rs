@@ -14,8 +14,8 @@ pub fn testbed<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
 }
 
 /// Brings clusters up, or finds them up.
-pub fn up(clusters: &[String]) -> Result<()> {
-    command::run(&mut testbed(["up", "--clusters", &clusters.join(",")]))
+pub fn up(clusters: &[String], more: &[&str]) -> Result<()> {
+    command::run(testbed(["up", "--clusters", &clusters.join(",")]).args(more))
 }
 
 /// Takes clusters down.
@@ -45,6 +45,16 @@ pub fn bin() -> Result<PathBuf> {
 /// The fake kernel log of a cluster, a path on its node.
 pub fn kernel_log(cluster: &str) -> Result<PathBuf> {
     Ok(home()?.join("clusters").join(cluster).join("fake-kmsg"))
+}
+
+/// What the API server of a cluster made with `--audit` writes, a line of JSON for each write.
+pub fn audit_log(cluster: &str) -> Result<PathBuf> {
+    Ok(home()?.join("clusters").join(cluster).join("log/audit.log"))
+}
+
+/// The certificate authority of a cluster.
+pub fn ca(cluster: &str) -> Result<PathBuf> {
+    Ok(home()?.join("clusters").join(cluster).join("pki/ca.crt"))
 }
 
 /// One of the tools that the testbed built, pointed at a cluster.

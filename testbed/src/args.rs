@@ -199,6 +199,9 @@ pub struct Up {
     /// Version of Kubernetes for a new cluster; the pinned one by default.
     #[arg(long)]
     pub kubernetes_version: Option<String>,
+    /// Let the API server of a new cluster log every write, to log/audit.log in the cluster's folder.
+    #[arg(long)]
+    pub audit: bool,
     /// Do not make and load the Ray image.
     #[arg(long)]
     pub no_ray: bool,

@@ -39,6 +39,9 @@ pub struct Settings {
     pub kubernetes_version: String,
     /// CPUs that the node claims to have.
     pub node_cpus: u16,
+    /// Whether the API server writes an audit log.
+    #[serde(default)]
+    pub audit: bool,
 }
 
 /// All known clusters.
@@ -148,7 +151,7 @@ mod tests {
     use super::*;
 
     fn settings() -> Settings {
-        Settings { kubernetes_version: "v1.34.4".into(), node_cpus: 8 }
+        Settings { kubernetes_version: "v1.34.4".into(), node_cpus: 8, audit: false }
     }
 
     fn name(text: &str) -> Name {

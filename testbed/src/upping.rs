@@ -72,7 +72,7 @@ fn prepare(home: &Home, up: &Up) -> Result<Vec<Archive>> {
 
 fn wanted(up: &Up) -> Settings {
     let version = up.kubernetes_version.clone().unwrap_or_else(build::default_version);
-    Settings { kubernetes_version: version, node_cpus: up.node_cpus }
+    Settings { kubernetes_version: version, node_cpus: up.node_cpus, audit: up.audit }
 }
 
 fn local(home: &Home, up: &Up) -> Result<Vec<Box<dyn Provider>>> {

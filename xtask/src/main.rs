@@ -10,6 +10,7 @@ mod counts;
 mod demo;
 mod generate;
 mod repo;
+mod rival;
 mod setup;
 mod steps;
 mod tidy;
@@ -58,6 +59,8 @@ enum Task {
         #[arg(long, default_value_t = 5)]
         runs: u32,
     },
+    /// Measure how many jobs a second are dispatched to two clusters and what each costs, beside MultiKueue.
+    BenchRate(bench::Rate),
     /// Stop every stage and take its clusters down.
     Clean,
 }
@@ -89,6 +92,10 @@ fn run(task: &Task) -> Result<()> {
         Task::BenchSubmit { runs } => {
             ready()?;
             bench::submit(*runs)
+        }
+        Task::BenchRate(rate) => {
+            ready()?;
+            rate.run()
         }
         Task::Clean => clean::run(),
     }

@@ -47,7 +47,7 @@ impl Stage {
         let install =
             added["helm_command"].as_str().context("`squadron cluster add` named no Helm command")?;
         let settings: String =
-            settings(cluster)?.iter().map(|setting| format!(" --set '{setting}'")).collect();
+            self.settings(cluster)?.iter().map(|setting| format!(" --set '{setting}'")).collect();
         let mut shell = command::new("bash");
         shell
             .args(["-euc", &format!("{}{settings}", install.trim_end())])
@@ -69,11 +69,24 @@ impl Stage {
             NAMESPACE,
             "--reset-then-reuse-values",
         ]);
-        for setting in settings(cluster)? {
+        for setting in self.settings(cluster)? {
             helm.args(["--set", &setting]);
         }
         command::output(&mut helm)?;
         self.restart_agent(cluster)
+    }
+
+    /// What the stage sets in the agent's chart. The node role reads the real kernel log, of which it tells only what
+    /// happens below the cluster's own cgroup, since all clusters of a machine share it, and the testbed's fake one, where
+    /// GPU faults are written.
+    fn settings(&self, cluster: &str) -> Result<Vec<String>> {
+        let fake = testbed::kernel_log(cluster)?;
+        let node = [
+            format!("node.kmsg={{/dev/kmsg,{}}}", fake.display()),
+            format!("node.cgroupRoot=/sqt-{cluster}/"),
+            "node.statePath=".to_owned(),
+        ];
+        Ok(node.into_iter().chain(self.spec.chart.iter().map(|&more| more.to_owned())).collect())
     }
 
     /// Removes the agent of an earlier enrolment.
@@ -159,16 +172,4 @@ fn path_with_tools() -> Result<std::ffi::OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(testbed::bin()?).chain(std::env::split_paths(&path));
     Ok(std::env::join_paths(folders)?)
-}
-
-/// What the stage sets in the agent's chart. The node role reads the real kernel log, of which it tells only what
-/// happens below the cluster's own cgroup, since all clusters of a machine share it, and the testbed's fake one, where
-/// GPU faults are written.
-fn settings(cluster: &str) -> Result<[String; 3]> {
-    let fake = testbed::kernel_log(cluster)?;
-    Ok([
-        format!("node.kmsg={{/dev/kmsg,{}}}", fake.display()),
-        format!("node.cgroupRoot=/sqt-{cluster}/"),
-        "node.statePath=".to_owned(),
-    ])
 }

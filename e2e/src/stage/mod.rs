@@ -35,6 +35,10 @@ pub struct Spec {
     pub are_up: bool,
     /// More flags for `squadron-control-plane serve`.
     pub flags: &'static [&'static str],
+    /// More flags for `squadron-testbed up`.
+    pub up: &'static [&'static str],
+    /// More settings of the agent's chart.
+    pub chart: &'static [&'static str],
 }
 
 impl Spec {
@@ -60,9 +64,16 @@ impl Spec {
         Spec::new("accept", &["accept"], 8463, &[])
     }
 
+    /// For measuring dispatch: two clusters that log every write and claim a large node; attempts are created and
+    /// nothing reconciles them, so that only dispatch is measured.
+    pub fn rate() -> Spec {
+        let up = &["--node-cpus", "256", "--audit", "--no-ray"];
+        Spec { up, chart: &["operate=false"], ..Spec::new("rate", &["rate-a", "rate-b"], 8473, &[]) }
+    }
+
     fn new(name: &'static str, clusters: &[&str], port: u16, flags: &'static [&'static str]) -> Spec {
         let clusters = clusters.iter().map(|&name| name.to_owned()).collect();
-        Spec { name, clusters, port, agent_port: port - 1_000, are_up: false, flags }
+        Spec { name, clusters, port, agent_port: port - 1_000, are_up: false, flags, up: &[], chart: &[] }
     }
 
     /// Where the control plane keeps its data: a path short enough for a unix socket, open to its database user.
@@ -85,7 +96,7 @@ impl Stage {
         let stage = Stage { spec };
         if !stage.spec.are_up {
             say("clusters");
-            testbed::up(&stage.spec.clusters)?;
+            testbed::up(&stage.spec.clusters, stage.spec.up)?;
         }
         say("control plane");
         stage.start_control_plane()?;

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     pub fn cluster(number: u8) -> Cluster {
-        let settings = Settings { kubernetes_version: "v1.34.4".into(), node_cpus: 8 };
+        let settings = Settings { kubernetes_version: "v1.34.4".into(), node_cpus: 8, audit: false };
         Cluster::new(&Home::at(Path::new("/home")), format!("c{number}").parse().unwrap(), number, settings)
     }
 

@@ -90,7 +90,7 @@ impl Component {
     fn words(self, cluster: &Cluster) -> Result<Vec<String>> {
         match self {
             Self::Etcd => Ok(control_plane::etcd(cluster)),
-            Self::KubeApiserver => Ok(control_plane::api_server(cluster)),
+            Self::KubeApiserver => control_plane::api_server(cluster),
             Self::KubeControllerManager => Ok(control_plane::controller_manager(cluster)),
             Self::KubeScheduler => Ok(control_plane::scheduler(cluster)),
             Self::Containerd => containerd::prepare(cluster),

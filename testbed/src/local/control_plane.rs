@@ -1,8 +1,10 @@
 //! The command lines of etcd, API server, controller manager and scheduler.
 //!
-//! Pure: from the cluster's names and addresses to words. Invariant: nothing listens outside the cluster's namespace;
+//! From the cluster's names and addresses to words. Invariant: nothing listens outside the cluster's namespace;
 //! authentication and authorisation are those of a real cluster (certificates, Node and RBAC), admission webhooks are on.
 
+use crate::error::Result;
+use crate::local::audit;
 use crate::local::cluster::Cluster;
 
 /// etcd without fsync: the cluster survives the death of any process, not that of the machine.
@@ -31,11 +33,12 @@ pub fn etcd(cluster: &Cluster) -> Vec<String> {
 }
 
 /// The API server.
-pub fn api_server(cluster: &Cluster) -> Vec<String> {
+pub fn api_server(cluster: &Cluster) -> Result<Vec<String>> {
     let mut words = vec![cluster.binary("kube-apiserver").display().to_string()];
     words.extend(api_server_basics(cluster));
     words.extend(api_server_identities(cluster));
-    words
+    words.extend(audit::flags(cluster)?);
+    Ok(words)
 }
 
 fn api_server_basics(cluster: &Cluster) -> Vec<String> {

@@ -3,6 +3,7 @@
 //! Owns processes, mounts, namespaces, cgroups and files of a cluster. Invariant: `up` brings any state (nothing, a
 //! half-made cluster, one with dead components) to a running cluster; `down` brings any state to nothing.
 
+mod audit;
 mod cgroup;
 mod cluster;
 mod component;

@@ -4,7 +4,7 @@
 
 mod gotest;
 mod module;
-mod operator;
+pub mod operator;
 
 use std::path::Path;
 

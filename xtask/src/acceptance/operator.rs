@@ -60,7 +60,8 @@ fn start_kuberay(cluster: &str) -> Result<()> {
     daemon.start(&mut run, &known_by)
 }
 
-fn apply(cluster: &str, crds: std::path::PathBuf) -> Result<()> {
+/// Replaces the CRDs of a cluster and waits until they are served.
+pub fn apply(cluster: &str, crds: std::path::PathBuf) -> Result<()> {
     let mut kubectl = testbed::tool("kubectl", cluster)?;
     kubectl.args(["apply", "--server-side", "--force-conflicts", "-f"]).arg(crds);
     command::output(&mut kubectl)?;
@@ -69,8 +70,8 @@ fn apply(cluster: &str, crds: std::path::PathBuf) -> Result<()> {
     command::output(kubectl.args(["rayclusters.ray.io", "rayjobs.ray.io"])).map(drop)
 }
 
-/// Nothing happens where no agent was ever installed.
-fn scale_agent(cluster: &str, replicas: u32) -> Result<()> {
+/// Brings the agent to so many pods; nothing happens where no agent was ever installed.
+pub fn scale_agent(cluster: &str, replicas: u32) -> Result<()> {
     let mut kubectl = testbed::tool("kubectl", cluster)?;
     let deployments = command::output(kubectl.args(["-n", NAMESPACE, "get", "deployment", "-o", "name"]))?;
     for deployment in deployments.lines() {
@@ -107,6 +108,6 @@ pub fn prepare(operator: Operator, stage: squadron_e2e::stage::Spec) -> Result<(
             }
             Stage::set(stage, &|part| println!("{part}")).map(drop)
         }
-        Operator::Kuberay => testbed::up(&clusters),
+        Operator::Kuberay => testbed::up(&clusters, stage.up),
     }
 }

@@ -3,6 +3,7 @@
 //! The driver prints its own clock, which is this machine's, so nothing that reads the log is measured. Both operators
 //! get the same manifest, and neither runs while the other is measured.
 
+mod rate;
 mod report;
 
 use std::{fs, time::Duration};
@@ -15,6 +16,7 @@ use squadron_e2e::{
     wait::{self, Look, found_if},
 };
 
+pub use self::rate::Rate;
 use self::report::Report;
 use crate::{acceptance::Operator, clock};
 

@@ -1,0 +1,111 @@
+//! Dispatch rate: from submission to the RayJob object in a worker cluster, with real API servers, beside MultiKueue.
+//!
+//! Owns the order of a run: idle latency one by one, then bursts, the sides in turns. Nothing reconciles RayJobs, so that only
+//! dispatch is measured. Times come from the API servers' audit logs and from the time of receipt that the control plane
+//! stored, all on one machine and one clock.
+
+mod audit;
+mod cpu;
+mod figures;
+mod load;
+mod multikueue;
+mod side;
+mod squadron;
+
+use std::time::Duration;
+
+use anyhow::Result;
+use squadron_e2e::{
+    stage::{Spec, Stage},
+    testbed,
+    wait::{self, found_if},
+};
+
+use self::{audit::Writes, cpu::Ticks, figures::Run, multikueue::MultiKueue, side::Side, squadron::Squadron};
+
+const NAMESPACE: &str = "default";
+const PATIENCE: Duration = Duration::from_secs(1_800);
+
+/// How much is measured.
+#[derive(clap::Args)]
+pub struct Rate {
+    /// Measured bursts of each side.
+    #[arg(long, default_value_t = 5)]
+    runs: u32,
+    /// Jobs of a burst.
+    #[arg(long, default_value_t = 1000)]
+    jobs: u32,
+    /// Jobs that are submitted alone, one after another, before the bursts.
+    #[arg(long, default_value_t = 40)]
+    idle: u32,
+    /// Leave MultiKueue out.
+    #[arg(long)]
+    alone: bool,
+}
+
+impl Rate {
+    /// Measures the sides in turns and prints their figures.
+    pub fn run(&self) -> Result<()> {
+        let stage = Stage::set(Spec::rate(), &|part| println!("-- {part}"))?;
+        let mut sides: Vec<(Box<dyn Side + '_>, Vec<Run>)> = vec![(Box::new(Squadron(&stage)), Vec::new())];
+        if !self.alone {
+            multikueue::hub()?;
+            sides.push((Box::new(MultiKueue(stage.spec.clusters.clone())), Vec::new()));
+        }
+        for round in 0..=self.runs {
+            for (side, runs) in &mut sides {
+                side.take_over()?;
+                if round == 0 {
+                    self.idle(&**side)?;
+                } else {
+                    let run = measure(&**side, &format!("burst-{round}"), self.jobs)?;
+                    println!("{}: {}", side.name(), run.line());
+                    runs.push(run);
+                }
+            }
+        }
+        for (side, runs) in &sides {
+            println!("{}: {}", side.name(), figures::summary(runs));
+        }
+        Ok(())
+    }
+
+    /// Jobs that come alone; they warm everything up as well.
+    fn idle(&self, side: &dyn Side) -> Result<()> {
+        let mut lone = Vec::new();
+        for number in 0..self.idle {
+            lone.extend(measure(side, &format!("idle-{number}"), 1)?.latencies());
+        }
+        println!("{}: {}", side.name(), figures::idle(&mut lone));
+        Ok(())
+    }
+}
+
+/// Submits `count` jobs, waits for their objects, ends them, and tells what it took.
+fn measure(side: &dyn Side, word: &str, count: u32) -> Result<Run> {
+    let prefix = format!("{word}-{}", std::process::id());
+    let clusters = side.clusters();
+    let logs: Vec<_> = clusters.iter().map(|name| testbed::audit_log(name)).collect::<Result<_>>()?;
+    let starts: Vec<u64> = logs.iter().map(|log| audit::end(log)).collect();
+    let folder = testbed::bin()?.join("load");
+    let target = side.target()?;
+    let before = Ticks::now();
+    load::send(&target, &prefix, count, &folder)?;
+    let look = || -> Result<Writes> {
+        let mut writes = Writes::default();
+        for ((log, from), cluster) in logs.iter().zip(&starts).zip(&clusters) {
+            writes.read(log, *from, NAMESPACE, cluster != multikueue::HUB)?;
+        }
+        Ok(writes)
+    };
+    wait::until("every RayJob to exist", PATIENCE, || {
+        let found = look()?.created.len();
+        Ok(found_if(found >= count as usize, format!("{found} of {count}")))
+    })?;
+    let cpu = Ticks::now().since(&before, |process| side.is_part(process));
+    let writes = look()?;
+    let received = side.received(&prefix, &writes.received)?;
+    std::fs::remove_dir_all(&folder)?;
+    side.clear(&prefix)?;
+    Ok(Run { received, writes, cpu })
+}
