@@ -25,6 +25,7 @@ pub mod queue;
 pub mod quota;
 #[cfg(test)]
 mod quota_tests;
+mod quota_use;
 pub mod ray_package;
 pub mod ray_submission;
 mod resources;
