@@ -11,7 +11,7 @@ use std::{
 
 use squadron_api::error::{FieldProblem, Problem};
 use squadron_core::quota::{
-    declared::{Declared, Place, Problem as TextProblem},
+    declared::{Declared, Place, Problem as TextProblem, WHOLE},
     yaml::{self, LONGEST},
 };
 
@@ -105,7 +105,10 @@ impl Parts {
 
     /// `line 15 (document 3): queue a` as `b.yaml:4 (document 1): queue a`; other paths stay.
     fn in_file(&self, path: &str) -> String {
-        let Some((place, rest)) = Place::read(path) else { return path.to_owned() };
+        let Some((place, rest)) = Place::read(path) else {
+            let only = self.0.first().filter(|_| path == WHOLE && self.0.len() == 1);
+            return only.map_or(path, |part| part.name.as_str()).to_owned();
+        };
         let Some(part) = self.0.iter().rev().find(|part| part.lines < place.line) else {
             return path.to_owned();
         };

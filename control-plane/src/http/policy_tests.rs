@@ -87,25 +87,25 @@ async fn a_refused_text_changes_nothing_and_says_where() {
     for (text, path, problem) in [
         (
             POLICY.replace("cohortName: acme", "cohortName: vision"),
-            "line 15 (document 3): queue vision, parent",
+            "line 16 (document 3): queue vision, parent",
             "is the queue itself",
         ),
         (
             POLICY.replace("nominalQuota: 4", "nominalQuota: -4"),
-            "line 9 (document 2): queue acme, quotas.any.cpu.nominalQuota",
+            "line 10 (document 2): queue acme, quotas.any.cpu.nominalQuota",
             "is -4, which is negative",
         ),
         (
             POLICY.replace("spec: {clusterQueue: vision}", "spec: {clusterQueue: vison}"),
-            "line 23 (document 4): queue team/train, parent",
+            "line 24 (document 4): queue team/train, parent",
             "did you mean \"vision\"?",
         ),
         (
             POLICY.replace("  cohortName", "  stopPolicy: Hold\n  cohortName"),
-            "line 15 (document 3): ClusterQueue vision, spec.stopPolicy",
+            "line 16 (document 3): ClusterQueue vision, spec.stopPolicy",
             "cannot be honoured",
         ),
-        (format!("{POLICY}---\na: &a b\nc: *a\n"), "line 31 (document 6)", "aliases"),
+        (format!("{POLICY}---\na: &a b\nc: *a\n"), "line 32 (document 6)", "aliases"),
     ] {
         let (status, refused) = room.put("", &text).await;
         assert_eq!(

@@ -129,3 +129,52 @@ async fn a_job_keeps_the_priority_that_its_class_had() {
         assert_eq!((row.get::<Option<&str>, _>(0), row.get::<i32, _>(1)), expected);
     }
 }
+
+/// A policy from a number: queues that hang differently, quotas that come and go, flavors that are needed or not.
+fn variant(seed: u64) -> Policy {
+    let mut state = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+    let mut draw = move |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let flavors: Vec<Flavor> = ["a100", "h100", "l4"]
+        .into_iter()
+        .filter(|_| draw(3) > 0)
+        .map(|name| Flavor { name: name.into(), node_labels: [("gpu".into(), name.into())].into() })
+        .collect();
+    let mut queues: Vec<Queue> = Vec::new();
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        if draw(4) == 0 {
+            continue;
+        }
+        let parents = queues.len() as u64;
+        let parent = if parents > 0 && draw(3) > 0 { queues.get(draw(parents) as usize) } else { None };
+        let parent = parent.map(|queue| queue.name.clone());
+        let named: Vec<(&str, i64)> = flavors
+            .iter()
+            .filter(|_| draw(2) == 0)
+            .map(|flavor| (flavor.name.as_str(), draw(64) as i64))
+            .collect();
+        queues.push(queue(name, parent.as_deref(), &named));
+    }
+    if draw(2) == 0 {
+        // The other way round: children before their parents by name.
+        let turned = |name: &str| char::from(b'a' + b'f' - name.as_bytes()[0]).to_string();
+        for queue in &mut queues {
+            queue.name = turned(&queue.name);
+            queue.parent = queue.parent.as_deref().map(turned);
+        }
+        queues.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+    Policy { flavors, queues, ..Policy::default() }
+}
+
+#[tokio::test]
+async fn any_policy_is_reached_from_any_other() {
+    let store = testing::store().await;
+    for seed in 0..40 {
+        let target = variant(seed);
+        bring(&store, &target).await.unwrap();
+        assert_eq!(read(&store).await, target, "seed {seed}");
+    }
+}

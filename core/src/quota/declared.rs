@@ -30,10 +30,14 @@ pub struct Problem {
     pub problem: String,
 }
 
+/// What a problem is about that has no place.
+pub const WHOLE: &str = "the text";
+
 impl Problem {
     /// Where it is, for people: `line 7 (document 2): queue research, spec.parent`.
     pub fn at(&self) -> String {
         match (self.place, self.path.as_str()) {
+            (None, "") => WHOLE.to_owned(),
             (None, path) => path.to_owned(),
             (Some(place), "") => place.to_string(),
             (Some(place), path) => format!("{place}: {path}"),

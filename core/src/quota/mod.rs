@@ -1,6 +1,7 @@
 //! Quota: who may use how much of the fleet, in Kueue's words.
 //!
-//! Owns the nouns: flavors (kinds of capacity over the whole fleet), queues in a tree with their quotas, priority classes.
+//! Owns declared policy: its nouns here, its check, its form as YAML, the difference between two of them, and where queues
+//! stand with it. The nouns: flavors (kinds of capacity over the whole fleet), queues in a tree with their quotas, priority classes.
 //! Invariant: a value of [`Policy`] that came through its check has no cycle, no missing parent, no negative or
 //! overflowing amount, and no quota for a flavor that does not exist. Fails by refusing the whole change; repaired by who
 //! wrote it.

@@ -26,7 +26,8 @@ export type AddClusterReply = Omit<Schemas["AddClusterReply"], "cluster"> & { cl
 export type Incident = Schemas["Incident"];
 export type Resolved = Schemas["Resolved"];
 export type Evidence = Schemas["Evidence"];
-export type Queue = Schemas["Queue"];
+export type Queue = Omit<Schemas["Queue"], "used"> & { used: Resources };
+export type QueueQuota = Schemas["QueueQuota"];
 export type Usage = Schemas["Usage"];
 export type UsageRow = Schemas["UsageRow"];
 
