@@ -2,6 +2,8 @@
 //!
 //! Invariant: a number never changes its meaning; `squadron --help` prints this table.
 
+use squadron_api::error::Code;
+
 /// How the process ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
@@ -41,7 +43,7 @@ impl Exit {
 
     /// The server's error code says more than its status where a named thing is missing.
     pub fn of_problem(code: &str, status: u16) -> Exit {
-        if code == squadron_api::error::Code::UnknownQueue.text() {
+        if code == Code::UnknownQueue.text() || code == Code::UnknownPriorityClass.text() {
             Exit::NotFound
         } else {
             Exit::of_status(status)
@@ -57,8 +59,6 @@ impl From<Exit> for std::process::ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use squadron_api::error::Code;
-
     use super::*;
 
     #[test]

@@ -16,6 +16,7 @@ mod lab;
 mod manifest;
 mod out;
 mod render;
+mod texts;
 mod verb;
 
 use std::process::ExitCode;

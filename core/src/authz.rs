@@ -69,6 +69,8 @@ pub enum Action {
     CancelJob,
     ReadQueues,
     ManageQueues,
+    /// Queues with quotas, flavors and priority classes, as they are declared.
+    WritePolicy,
     ReadClusters,
     /// Add, accept and revoke clusters.
     ManageClusters,
@@ -82,13 +84,14 @@ pub enum Action {
 }
 
 impl Action {
-    pub const ALL: [Action; 15] = [
+    pub const ALL: [Action; 16] = [
         Action::ReadJobs,
         Action::ReadLogs,
         Action::SubmitJob,
         Action::CancelJob,
         Action::ReadQueues,
         Action::ManageQueues,
+        Action::WritePolicy,
         Action::ReadClusters,
         Action::ManageClusters,
         Action::ReadIncidents,
@@ -109,6 +112,7 @@ impl Action {
             Action::CancelJob => "cancel this job",
             Action::ReadQueues => "read queues",
             Action::ManageQueues => "change queues",
+            Action::WritePolicy => "change policy",
             Action::ReadClusters => "read clusters",
             Action::ManageClusters => "change clusters",
             Action::ReadIncidents => "read incidents",
@@ -149,6 +153,7 @@ fn row(action: Action) -> [Reach; 6] {
         Action::CancelJob => [n, o, A, n, n, A],
         Action::ReadQueues => [A, A, A, A, A, A],
         Action::ManageQueues => [n, n, A, n, n, A],
+        Action::WritePolicy => [n, n, n, n, n, A],
         Action::ReadClusters => [A, A, A, A, A, A],
         Action::ManageClusters => [n, n, n, n, n, A],
         Action::ReadIncidents => [A, A, A, A, A, A],
@@ -218,6 +223,7 @@ mod tests {
             Action::SubmitJob,
             Action::CancelJob,
             Action::ManageQueues,
+            Action::WritePolicy,
             Action::ManageClusters,
             Action::ManageIncidents,
             Action::WritePrices,

@@ -5,6 +5,7 @@ import "./styles/shell.css";
 import "./styles/pages.css";
 import "./styles/logs.css";
 import "./styles/fleet.css";
+import "./styles/queues.css";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";

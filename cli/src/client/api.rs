@@ -10,6 +10,7 @@ use squadron_api::{
     incident::{Incident, ResolveRequest},
     job::{CancelRequest, Job, JobDetail, JobFilter, SubmitReply, SubmitRequest},
     log::{ATTEMPT_HEADER, GAP_HEADER, LogQuery, OFFSET_HEADER},
+    policy::{PolicyQuery, PolicyReply},
     queue::{AddQueueRequest, Queue, SetTemplateRequest},
     route,
     token::{AddTokenReply, AddTokenRequest, Token},
@@ -124,6 +125,21 @@ impl Client {
 
     pub async fn queues(&self) -> Answer<Page<Queue>> {
         self.ask(&Call::get(route::QUEUES, "")).await
+    }
+
+    /// Puts policy as YAML, or tells what that would change.
+    pub async fn put_policy(&self, text: String, query: &PolicyQuery) -> Answer<PolicyReply> {
+        let call = Call::change(Method::PUT, route::POLICY, "")
+            .query("dry_run", query.dry_run.then_some(true))
+            .query("prune", query.prune.then_some(true))
+            .body("application/yaml", text);
+        self.ask(&call).await
+    }
+
+    /// Everything that is declared, as YAML that can be put again.
+    pub async fn policy(&self) -> Answer<String> {
+        let body = self.ask_text(&Call::get(route::POLICY, "").header("accept", "application/yaml")).await?;
+        Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
     pub async fn incidents(&self, state: Option<&str>, page_token: Option<&str>) -> Answer<Page<Incident>> {

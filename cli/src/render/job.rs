@@ -177,6 +177,8 @@ pub mod tests {
             started_at: Some(NOW.plus_millis(-245_000)),
             ended_at: None,
             version: 7,
+            priority_class: None,
+            priority: 0,
             stale_since: None,
         }
     }

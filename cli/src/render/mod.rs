@@ -12,11 +12,13 @@ pub mod incident;
 pub mod job;
 pub mod list;
 pub mod money;
+pub mod policy;
 pub mod queue;
 pub mod style;
 pub mod table;
 pub mod time;
 pub mod token;
+pub mod tree;
 pub mod usage;
 pub mod why;
 

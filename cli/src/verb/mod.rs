@@ -1,5 +1,6 @@
 //! Verbs: one file for each thing a person can ask for.
 
+mod apply;
 mod audit;
 mod cancel;
 mod cluster;
@@ -37,6 +38,9 @@ pub enum Verb {
     Cancel(cancel::CancelArgs),
     Cluster(cluster::ClusterArgs),
     Queue(queue::QueueArgs),
+    Apply(apply::ApplyArgs),
+    Diff(apply::DiffArgs),
+    Policy(apply::PolicyArgs),
     Incidents(incidents::IncidentsArgs),
     Usage(usage::UsageArgs),
     Prices(prices::PricesArgs),
@@ -62,6 +66,9 @@ pub async fn run(verb: Verb, app: &App) -> Result<Exit, Failure> {
         Verb::Cancel(args) => cancel::run(args, app).await,
         Verb::Cluster(args) => cluster::run(args, app).await,
         Verb::Queue(args) => queue::run(args, app).await,
+        Verb::Apply(args) => apply::apply(args, app).await,
+        Verb::Diff(args) => apply::diff(args, app).await,
+        Verb::Policy(args) => apply::policy(args, app).await,
         Verb::Incidents(args) => incidents::run(args, app).await,
         Verb::Usage(args) => usage::run(args, app).await,
         Verb::Prices(args) => prices::run(args, app).await,

@@ -8,7 +8,10 @@ use crate::{
     exit::Exit,
     failure::Failure,
     manifest::Manifest,
-    render::list::{ListFormat, list},
+    render::{
+        list::{ListFormat, list},
+        tree::tree,
+    },
 };
 
 const HELP: &str = "\
@@ -37,7 +40,10 @@ Examples:
 const LIST_HELP: &str = "\
 Examples:
   squadron queue list
-  squadron queue list -o name";
+  squadron queue list -o name
+
+NOMINAL is what a queue has with everything below it. BORROWED is what it uses above that, LENT what others use of it, told in \
+proportion to what each leaves unused. SHARE is the greatest part of what its parent can lend that it borrows, over its weight.";
 
 /// Queues: add, set, show, list
 #[derive(Debug, Args)]
@@ -113,7 +119,11 @@ pub async fn run(args: QueueArgs, app: &App) -> Result<Exit, Failure> {
         QueueVerb::Show { name } => show(&name, app).await?,
         QueueVerb::List(args) => {
             let page = app.client()?.queues().await?;
-            app.out.data(&list(&page, args.output, app.view(page.as_of)))?;
+            let view = app.view(page.as_of);
+            app.out.data(&match args.output {
+                ListFormat::Table => tree(&page.items, view),
+                other => list(&page, other, view),
+            })?;
             if page.items.is_empty() {
                 app.out.note(&format!("no queues; add one with {} queue add NAME", app.program));
             }

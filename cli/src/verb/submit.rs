@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use futures::TryFutureExt;
 use squadron_api::job::{Job, SubmitReply, SubmitRequest};
 use squadron_core::{
-    name::{ClusterName, QueueName},
+    name::{ClusterName, K8sName, QueueName},
     resources::Resources,
 };
 
@@ -48,6 +48,9 @@ pub struct SubmitArgs {
     /// Pin the job to one cluster
     #[arg(long)]
     cluster: Option<ClusterName>,
+    /// Priority class; without it the manifest's label kueue.x-k8s.io/priority-class counts
+    #[arg(long, value_name = "NAME")]
+    priority: Option<K8sName>,
     /// Stay until the job ends; the exit code says how it ended
     #[arg(long)]
     wait: bool,
@@ -111,6 +114,7 @@ fn request(args: &SubmitArgs, manifest: &Manifest, queue: &str) -> SubmitRequest
         manifest: manifest.text.clone(),
         queue: queue.to_owned(),
         cluster: args.cluster.as_ref().map(ToString::to_string),
+        priority_class: args.priority.as_ref().map(ToString::to_string),
         dry_run: args.dry_run == Some(DryRun::Server),
     }
 }

@@ -72,8 +72,12 @@ codes! {
     UnknownQueue = "1203", 422;
     /// The same idempotency key came with another body.
     IdempotencyMismatch = "1204", 409;
+    /// The submission names a priority class that does not exist.
+    UnknownPriorityClass = "1205", 422;
     /// The price sheet is refused.
     InvalidPriceSheet = "1301", 422;
+    /// The policy is refused.
+    InvalidPolicy = "1302", 422;
     /// A name is already taken.
     NameTaken = "1401", 409;
     /// The cluster has not offered its identity yet.

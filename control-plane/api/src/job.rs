@@ -19,6 +19,9 @@ pub struct SubmitRequest {
     /// Pins the job to one cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
+    /// How urgent it is; without it the manifest's label `kueue.x-k8s.io/priority-class` counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority_class: Option<String>,
     /// Check everything, change nothing.
     #[serde(default)]
     pub dry_run: bool,
@@ -67,6 +70,12 @@ pub struct Job {
     pub ended_at: Option<Timestamp>,
     /// Grows with every change of this job.
     pub version: i64,
+    /// The class that it named when it was submitted.
+    #[serde(default)]
+    pub priority_class: Option<String>,
+    /// What the class was worth then; 0 without one. Higher goes first.
+    #[serde(default)]
+    pub priority: i32,
     /// Set while the cluster of a live attempt is silent: since when its word is old.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub stale_since: Option<Timestamp>,

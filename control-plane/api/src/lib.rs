@@ -10,6 +10,7 @@ pub mod error;
 pub mod incident;
 pub mod job;
 pub mod log;
+pub mod policy;
 pub mod queue;
 pub mod route;
 pub mod token;
@@ -34,7 +35,7 @@ pub struct Page<T> {
 /// One line of `GET /api/v1/events` (server-sent): something of this kind changed; fetch it again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Change {
-    /// `job`, `cluster`, `incident`, `usage` or `log`.
+    /// `job`, `cluster`, `queue`, `incident`, `usage` or `log`.
     pub kind: String,
     pub id: String,
     pub version: i64,

@@ -1,6 +1,7 @@
 //! Queues: nodes of the tenant tree.
 
 use serde::{Deserialize, Serialize};
+use squadron_core::resources::Resources;
 use utoipa::ToSchema;
 
 /// `POST /api/v1/queues`.
@@ -19,6 +20,47 @@ pub struct Queue {
     /// RayJob (YAML) that jobs of Ray's own client are made from; empty for the default one.
     #[serde(default)]
     pub template: String,
+    /// The queue above it; absent for a root.
+    #[serde(default)]
+    pub parent: Option<String>,
+    /// Queues above it. Lists come with parents before their children.
+    #[serde(default)]
+    pub depth: u32,
+    /// Thousandths; 1000 is an ordinary weight.
+    #[serde(default)]
+    pub weight: u32,
+    /// What its own live attempts hold.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    pub used: Resources,
+    /// The greatest part that it borrows of what its parent can lend, over its weight, in thousandths; absent for a root,
+    /// and where use cannot be told.
+    #[serde(default)]
+    pub share: Option<i64>,
+    /// By flavor and resource; empty where nothing is limited.
+    #[serde(default)]
+    pub quotas: Vec<QueueQuota>,
+}
+
+/// Where a queue stands with one flavor and resource: thousandths of a core, bytes, or devices. What cannot be told is
+/// absent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct QueueQuota {
+    pub flavor: String,
+    /// `cpu`, `memory` or `gpu`.
+    pub resource: String,
+    /// Its own.
+    pub nominal: i64,
+    /// With everything below it.
+    pub total: i64,
+    pub borrowing_limit: Option<i64>,
+    pub lending_limit: Option<i64>,
+    /// By its jobs and those below it.
+    pub used: Option<i64>,
+    /// What it uses above what it has.
+    pub borrowed: Option<i64>,
+    /// What others use of what it has.
+    pub lent: Option<i64>,
 }
 
 /// `PUT /api/v1/queues`: changes what is given.

@@ -52,6 +52,9 @@ pub const CLUSTER_REVOKE: &str = "/api/v1/clusters/{cluster}/revoke";
 /// `POST` a [`crate::queue::AddQueueRequest`], answers [`crate::queue::Queue`]; `GET` a page of it; `PUT` a
 /// [`crate::queue::SetTemplateRequest`].
 pub const QUEUES: &str = "/api/v1/queues";
+/// `PUT` policy as YAML with a [`crate::policy::PolicyQuery`], answers [`crate::policy::PolicyReply`]; `GET` all of it as YAML
+/// that can be put again.
+pub const POLICY: &str = "/api/v1/policy";
 
 /// `GET` with `state`: a page of [`crate::incident::Incident`].
 pub const INCIDENTS: &str = "/api/v1/incidents";

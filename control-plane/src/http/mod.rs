@@ -17,12 +17,14 @@ mod layers;
 pub mod logs;
 pub mod openapi;
 pub mod page;
+pub mod policy;
 pub mod prices;
 pub mod queues;
 pub mod ray_jobs;
 pub mod request_id;
 pub mod routes;
 pub mod session;
+mod standing;
 pub mod tokens;
 pub mod usage;
 
@@ -49,6 +51,7 @@ pub fn router(state: &AppState, stop: CancellationToken) -> (Router, Vec<Route>)
     let routes = jobs::mount(routes);
     let routes = logs::mount(routes);
     let routes = queues::mount(routes);
+    let routes = policy::mount(routes);
     let routes = incidents::mount(routes);
     let routes = usage::mount(routes);
     let routes = prices::mount(routes);
@@ -58,3 +61,6 @@ pub fn router(state: &AppState, stop: CancellationToken) -> (Router, Vec<Route>)
     let router = router.layer(Extension(Ending(stop)));
     (layers::around(router).with_state(state.clone()), table)
 }
+
+#[cfg(test)]
+mod policy_tests;

@@ -5,7 +5,7 @@ use squadron_api::error::Problem;
 use utoipa::OpenApi;
 
 use super::{
-    audit, clusters, events, health, incidents, jobs, logs, prices, queues, ray_jobs,
+    audit, clusters, events, health, incidents, jobs, logs, policy, prices, queues, ray_jobs,
     routes::{Access, Routes},
     session, tokens, usage,
 };
@@ -35,6 +35,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
         logs::Doc::openapi(),
         jobs::Doc::openapi(),
         queues::Doc::openapi(),
+        policy::Doc::openapi(),
         incidents::Doc::openapi(),
         usage::Doc::openapi(),
         prices::Doc::openapi(),

@@ -17,6 +17,7 @@ use super::{
     error::{Api, Result},
     page,
     routes::{Access, Routes},
+    standing,
 };
 use crate::{clock, state::AppState};
 
@@ -32,17 +33,10 @@ pub fn mount(routes: Routes) -> Routes {
         .put(route::QUEUES, Access::Needs(Action::ManageQueues), set_template)
 }
 
-/// All queues with what is in them.
+/// All queues with what is in them and where they stand with their quotas, parents before their children.
 #[utoipa::path(get, path = route::QUEUES, tag = "queues", responses((status = 200, body = Page<Queue>)))]
 async fn list(State(app): State<AppState>) -> Result<Json<Page<Queue>>> {
-    let queues = app.store.queues().await?.into_iter();
-    let shown = queues.map(|queue| Queue {
-        name: queue.name,
-        queued: queue.queued,
-        running: queue.running,
-        template: queue.template,
-    });
-    Ok(Json(page::whole(&app, shown.collect()).await?))
+    Ok(Json(page::whole(&app, standing::queues(&app).await?).await?))
 }
 
 /// Adds a queue.
@@ -64,7 +58,7 @@ async fn add(
         })
         .await
         .map_err(|error| taken(error, &name))?;
-    Ok(Json(Queue { name: name.to_string(), queued: 0, running: 0, template: String::new() }))
+    Ok(Json(standing::new(name.to_string())))
 }
 
 /// Sets the template from which jobs of Ray's own client are made.

@@ -58,6 +58,14 @@ impl Store {
             .await?)
     }
 
+    /// Queues that name this one as their parent, by name; at most ten.
+    pub async fn queues_below(&self, name: &QueueName) -> Result<Vec<String>> {
+        Ok(sqlx::query_scalar("select name from queue where parent = $1 order by name limit 10")
+            .bind(name.as_str())
+            .fetch_all(self.pool())
+            .await?)
+    }
+
     /// All queues by name.
     pub async fn queues(&self) -> Result<Vec<Queue>> {
         let rows = sqlx::query(

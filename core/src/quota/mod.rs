@@ -1,13 +1,23 @@
 //! Quota: who may use how much of the fleet, in Kueue's words.
 //!
-//! Owns the nouns: flavors (kinds of capacity over the whole fleet), queues in a tree with their quotas, priority classes.
+//! Owns declared policy: its nouns here, its check, its form as YAML, the difference between two of them, and where queues
+//! stand with it. The nouns: flavors (kinds of capacity over the whole fleet), queues in a tree with their quotas, priority classes.
 //! Invariant: a value of [`Policy`] that came through its check has no cycle, no missing parent, no negative or
 //! overflowing amount, and no quota for a flavor that does not exist. Fails by refusing the whole change; repaired by who
 //! wrote it.
 
+pub mod amount;
+pub mod check;
+pub mod declared;
+mod diff;
+pub mod standing;
+pub mod yaml;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+pub use self::diff::{Change, Fate, FieldChange, Noun, diff, weight};
 
 /// What quotas count.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -69,4 +79,30 @@ pub struct Policy {
     pub flavors: Vec<Flavor>,
     pub queues: Vec<Queue>,
     pub priority_classes: Vec<PriorityClass>,
+}
+
+impl Policy {
+    /// Queues with how many stand above each: roots by name, each followed by what stands below it. Queues that hang on
+    /// nothing, or in a circle, come last.
+    pub fn in_order(&self) -> Vec<(usize, &Queue)> {
+        let mut children = BTreeMap::<&str, Vec<&Queue>>::new();
+        for queue in &self.queues {
+            children.entry(queue.parent.as_deref().unwrap_or_default()).or_default().push(queue);
+        }
+        for siblings in children.values_mut() {
+            siblings.sort_by(|a, b| b.name.cmp(&a.name));
+        }
+        let with = |depth| move |queue| (depth, queue);
+        let mut open: Vec<(usize, &Queue)> =
+            children.remove("").unwrap_or_default().into_iter().map(with(0)).collect();
+        let mut ordered = Vec::new();
+        while let Some((depth, queue)) = open.pop() {
+            ordered.push((depth, queue));
+            open.extend(
+                children.remove(queue.name.as_str()).unwrap_or_default().into_iter().map(with(depth + 1)),
+            );
+        }
+        ordered.extend(children.into_values().flatten().map(with(0)));
+        ordered
+    }
 }

@@ -6,6 +6,10 @@ test("a burst of changes of one kind refetches each list once", () => {
   expect(keysOf(burst)).toEqual([["jobs"], ["job"], ["queues"]]);
 });
 
+test("a change of policy refetches the queues", () => {
+  expect(keysOf([{ kind: "queue", id: "policy", version: 3 }])).toEqual([["queues"]]);
+});
+
 test("log bytes refetch nothing", () => {
   expect(keysOf([{ kind: "log", id: "j", version: 1 }])).toEqual([]);
 });

@@ -8,6 +8,8 @@ export function keysTouchedBy(change: Change): QueryKey[] {
   switch (change.kind) {
     case "job":
       return [["jobs"], ["job"], ["queues"]];
+    case "queue":
+      return [["queues"]];
     case "cluster":
       return [["clusters"]];
     case "incident":

@@ -1,17 +1,21 @@
 import { Link } from "react-router";
 import { useQueues } from "../api/queries";
+import type { Queue } from "../api/types";
+import { resources } from "../format/amount";
 import { Copy } from "../ui/Button";
 import { Empty, Loaded } from "../ui/Feedback";
 import { PageHead, TableFrame } from "../ui/Layout";
+import { QuotaBar } from "./QuotaBar";
+import { shareOf } from "./quota";
 
 const ADD = "squadron queue add research";
 
-/** Queues and what is in them. */
+/** The tree of queues: what each has, uses, borrows and lends, and what is in it. */
 export function QueuesPage() {
   const queues = useQueues();
   return (
     <>
-      <PageHead title="Queues" note="Who jobs are run and billed for">
+      <PageHead title="Queues" note="Who jobs are run and billed for, and how much of the fleet each may use">
         <Copy text={ADD} label="command" look="plain">Add one by CLI</Copy>
       </PageHead>
       <Loaded query={queues} lines={4}>
@@ -20,24 +24,34 @@ export function QueuesPage() {
         ) : (
           <TableFrame label="Queues">
             <table className="table table-narrow">
-              <thead><tr><th scope="col">Queue</th><th scope="col" className="number">Waiting</th><th scope="col" className="number">Running</th><th scope="col"><span className="sr-only">Links</span></th></tr></thead>
-              <tbody>
-                {page.items.map((queue) => {
-                  const address = `/jobs?queue=${encodeURIComponent(queue.name)}`;
-                  return (
-                    <tr key={queue.name}>
-                      <td className="cell-main"><Link className="name" to={address}>{queue.name}</Link></td>
-                      <td className="number" data-label="Waiting">{queue.queued > 0 ? <Link to={`${address}&status=queued`}>{queue.queued}</Link> : 0}</td>
-                      <td className="number" data-label="Running">{queue.running > 0 ? <Link to={`${address}&status=running`}>{queue.running}</Link> : 0}</td>
-                      <td className="number"><Link to={`/usage?by=team,job`}>Usage</Link></td>
-                    </tr>
-                  );
-                })}
-              </tbody>
+              <thead><tr><th scope="col">Queue</th><th scope="col" className="number">Waiting</th><th scope="col" className="number">Running</th><th scope="col" className="number">Weight</th><th scope="col" className="number">Share</th><th scope="col">Quota</th><th scope="col"><span className="sr-only">Links</span></th></tr></thead>
+              <tbody>{page.items.map((queue) => <Row key={queue.name} queue={queue} />)}</tbody>
             </table>
           </TableFrame>
         )}
       </Loaded>
     </>
   );
+}
+
+function Row({ queue }: { queue: Queue }) {
+  const address = `/jobs?queue=${encodeURIComponent(queue.name)}`;
+  const depth = queue.depth ?? 0;
+  return (
+    <tr>
+      <td className="cell-main"><span className="tree-indent" style={{ inlineSize: `${depth * 1.25}rem` }} /><Link className="name" to={address}>{queue.name}</Link></td>
+      <td className="number" data-label="Waiting">{queue.queued > 0 ? <Link to={`${address}&status=queued`}>{queue.queued}</Link> : 0}</td>
+      <td className="number" data-label="Running">{queue.running > 0 ? <Link to={`${address}&status=running`}>{queue.running}</Link> : 0}</td>
+      <td className="number" data-label="Weight">{(queue.weight ?? 1_000) / 1_000}</td>
+      <td className="number" data-label="Share">{shareOf(queue.share, queue.parent == null)}</td>
+      <td className="cell-prose" data-label="Quota"><Quotas queue={queue} /></td>
+      <td className="number"><Link to={`/usage?by=team,job`}>Usage</Link></td>
+    </tr>
+  );
+}
+
+function Quotas({ queue }: { queue: Queue }) {
+  const quotas = queue.quotas ?? [];
+  if (quotas.length === 0) return <span className="muted">not limited, uses {resources(queue.used)}</span>;
+  return <>{quotas.map((quota) => <QuotaBar key={`${quota.flavor} ${quota.resource}`} quota={quota} />)}</>;
 }

@@ -5,6 +5,7 @@
 pub mod cancel;
 mod detail;
 mod list;
+pub mod priority;
 pub mod submit;
 #[cfg(test)]
 pub mod tests;

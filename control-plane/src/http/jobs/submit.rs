@@ -16,6 +16,7 @@ use squadron_core::{
     id::{ClusterId, JobId},
     name::{K8sName, QueueName},
     nearest::nearest,
+    quota::PriorityClass,
     sentence::{clip, list},
 };
 use squadron_ray::{
@@ -30,7 +31,7 @@ use squadron_store::{
 };
 use uuid::Uuid;
 
-use super::{find, view};
+use super::{find, priority, view};
 use crate::{
     clock,
     http::{
@@ -59,13 +60,14 @@ pub async fn submit(
     let key = key(&headers, &caller, &request)?;
     let (new, parsed) = check(&app, &caller, &request).await?;
     refuse_extras(&parsed)?;
+    let class = priority::of(&app, request.priority_class.as_deref(), &parsed).await?;
     let warnings = warnings(&new, &parsed, fleet(&app).await?);
     if request.dry_run {
         let (before, _) = app.store.place_in_queue(&new).await?;
         let link = format!("{}/jobs", app.settings.public_url);
         return Ok(Json(SubmitReply { job: None, position: Some(before + 1), link, warnings }));
     }
-    let id = commit(&app, &caller, &new, key.as_ref()).await?;
+    let id = commit(&app, &caller, &new, key.as_ref(), class.as_ref()).await?;
     reply(&app, &new, id, warnings).await
 }
 
@@ -113,7 +115,10 @@ fn key(headers: &HeaderMap, caller: &Caller, request: &SubmitRequest) -> Result<
         )
     })?;
     let mut body = Sha256::new();
-    for part in [&request.manifest, &request.queue, request.cluster.as_deref().unwrap_or("")] as [&str; 3] {
+    let optional = |part: &Option<String>| part.clone().unwrap_or_default();
+    let mut parts = vec![request.manifest.clone(), request.queue.clone(), optional(&request.cluster)];
+    parts.extend(request.priority_class.clone());
+    for part in &parts {
         body.update((part.len() as u64).to_be_bytes());
         body.update(part.as_bytes());
     }
@@ -212,7 +217,9 @@ async fn new_job(
 async fn known_queue(app: &AppState, name: &str) -> Result<QueueName> {
     let queues: Vec<String> = app.store.queues().await?.into_iter().map(|queue| queue.name).collect();
     if queues.iter().any(|queue| queue == name) {
-        return Ok(QueueName::new(name)?);
+        let name = QueueName::new(name)?;
+        let below = app.store.queues_below(&name).await?;
+        return if below.is_empty() { Ok(name) } else { Err(inner(&name, &below)) };
     }
     let shown = clip(name, 80);
     let (detail, near) = match nearest(name, queues.iter().map(String::as_str)) {
@@ -226,6 +233,16 @@ async fn known_queue(app: &AppState, name: &str) -> Result<QueueName> {
         format!("{detail} Queues: {known}").replace("\" Queues", "\". Queues"),
         format!("submit with -q {example}, or have an operator add it: squadron queue add {shown}"),
     ))
+}
+
+/// Jobs wait in leaves.
+fn inner(name: &QueueName, below: &[String]) -> Api {
+    let example = below.first().map_or("QUEUE", String::as_str);
+    Api::new(
+        Code::Conflict,
+        format!("queue {name} holds other queues, and jobs wait in those: {}", list(below)),
+        format!("submit with -q {example}, or to another of them"),
+    )
 }
 
 async fn known_cluster(app: &AppState, name: &str) -> Result<ClusterId> {
@@ -266,10 +283,18 @@ fn warnings(new: &NewJob, parsed: &ParsedRayJob, mut input: Input) -> Vec<String
 }
 
 /// Inserts the job, or finds the one that the key stands for.
-async fn commit(app: &AppState, caller: &Caller, new: &NewJob, key: Option<&Key>) -> Result<JobId> {
-    let found = match store(app, caller, new, key, None).await {
+async fn commit(
+    app: &AppState,
+    caller: &Caller,
+    new: &NewJob,
+    key: Option<&Key>,
+    class: Option<&PriorityClass>,
+) -> Result<JobId> {
+    let found = match store(app, caller, new, key, None, class).await {
         // The same request came twice at once; the other one was first.
-        Err(error) if error.violates(idempotency::KEY_TAKEN) => store(app, caller, new, key, None).await?,
+        Err(error) if error.violates(idempotency::KEY_TAKEN) => {
+            store(app, caller, new, key, None, class).await?
+        }
         done => done?,
     };
     match found {
@@ -290,13 +315,14 @@ pub async fn store(
     new: &NewJob,
     key: Option<&Key>,
     submission: Option<&NewSubmission>,
+    class: Option<&PriorityClass>,
 ) -> squadron_store::Result<Found> {
     let entry = caller.entry("job.submit", new.id, format!("{} in queue {}", new.name, new.queue));
-    let input = (new, key, submission, entry);
+    let input = (new, key, submission, class, entry);
     let found = app
         .store
-        .txn("job.submit", &input, |db, (new, key, submission, entry)| {
-            Box::pin(insert(db, new, *key, *submission, entry))
+        .txn("job.submit", &input, |db, (new, key, submission, class, entry)| {
+            Box::pin(insert(db, new, *key, *submission, *class, entry))
         })
         .await?;
     if found == Found::Nothing {
@@ -311,6 +337,7 @@ async fn insert(
     new: &NewJob,
     key: Option<&Key>,
     submission: Option<&NewSubmission>,
+    class: Option<&PriorityClass>,
     entry: &audit::Entry,
 ) -> squadron_store::Result<Found> {
     if let Some(key) = key {
@@ -320,6 +347,9 @@ async fn insert(
         }
     }
     job::insert(db, new).await?;
+    if let Some(class) = class {
+        job::priority::set(db, new.id, class).await?;
+    }
     if let Some(submission) = submission {
         ray_submission::insert(db, new.id, submission, new.submitted_at).await?;
     }

@@ -32,7 +32,7 @@ use crate::{
 
 mod callers;
 
-const MANIFEST: &str = "
+pub const MANIFEST: &str = "
 apiVersion: ray.io/v1
 kind: RayJob
 metadata: {name: train, namespace: default}

@@ -36,7 +36,8 @@ pub async fn submit(State(app): State<AppState>, caller: Caller, body: Bytes) ->
     let id = submission.submission_id.clone().unwrap_or_else(new_id);
     let choices = submission::choices(&submission).map_err(|errors| Refusal::fields(&errors))?;
     let request = request(&app, &submission, &id, &choices).await?;
-    let (new, _) = jobs::submit::check(&app, &caller, &request).await.map_err(queue_by_metadata)?;
+    let (new, parsed) = jobs::submit::check(&app, &caller, &request).await.map_err(queue_by_metadata)?;
+    let class = jobs::priority::of(&app, None, &parsed).await?;
     let kept = NewSubmission {
         submission_id: id.clone(),
         entrypoint: submission.entrypoint.clone(),
@@ -44,7 +45,7 @@ pub async fn submit(State(app): State<AppState>, caller: Caller, body: Bytes) ->
         runtime_env: submission.runtime_env.as_ref().map(|env| json!(env).to_string()),
         packages: packages(&app, &caller, &submission).await?,
     };
-    match jobs::submit::store(&app, &caller, &new, None, Some(&kept)).await {
+    match jobs::submit::store(&app, &caller, &new, None, Some(&kept), class.as_ref()).await {
         Ok(_) => Ok(Json(json!({"job_id": id, "submission_id": id}))),
         Err(error) if error.violates(ID_TAKEN) => Err(Refusal::failed(format!(
             "ValueError: Job with submission_id {id} already exists. Please use a different submission_id."
@@ -71,7 +72,13 @@ async fn request(
     };
     let job =
         submission::rayjob(submission, id, template.as_ref()).map_err(|errors| Refusal::fields(&errors))?;
-    Ok(SubmitRequest { manifest: job.to_string(), queue, cluster: choices.cluster.clone(), dry_run: false })
+    Ok(SubmitRequest {
+        manifest: job.to_string(),
+        queue,
+        cluster: choices.cluster.clone(),
+        priority_class: None,
+        dry_run: false,
+    })
 }
 
 async fn template(app: &AppState, queue: &QueueName) -> Result<Option<Value>> {

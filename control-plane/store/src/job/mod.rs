@@ -3,6 +3,7 @@
 //! State changes live in [`advance`], which takes them from the decider and nowhere else; waiting lives in [`waiting`].
 
 pub mod advance;
+pub mod priority;
 #[cfg(test)]
 mod tests;
 pub mod waiting;
@@ -65,6 +66,8 @@ pub struct JobRow {
     pub decided_at: Option<Timestamp>,
     pub cancel_requested_at: Option<Timestamp>,
     pub cancelled_by: String,
+    pub priority_class: Option<String>,
+    pub priority: i32,
 }
 
 /// Which jobs, newest first.
@@ -111,7 +114,8 @@ macro_rules! select {
         concat!(
             "select j.id, j.name, j.namespace, j.queue, j.state, j.reason, j.sentence, j.owner, j.gang,
                     j.submitted_at, j.started_at, j.ended_at, j.version, j.blockers, j.queue_position,
-                    j.queue_length, j.decided_at, j.cancel_requested_at, j.cancelled_by, a.number, c.name as cluster, c.last_heard_at
+                    j.queue_length, j.decided_at, j.cancel_requested_at, j.cancelled_by,
+                    j.priority_class, j.priority, a.number, c.name as cluster, c.last_heard_at
              from job j
              left join lateral (select number, cluster_id from attempt where job_id = j.id order by number desc limit 1) a
                on true
@@ -235,6 +239,8 @@ fn read(row: &PgRow) -> Result<JobRow> {
         decided_at: stamp_opt(row.try_get("decided_at")?),
         cancel_requested_at: stamp_opt(row.try_get("cancel_requested_at")?),
         cancelled_by: row.try_get("cancelled_by")?,
+        priority_class: row.try_get("priority_class")?,
+        priority: row.try_get("priority")?,
     })
 }
 

@@ -1,0 +1,147 @@
+//! `apply`, `diff` and `policy`: queues with quotas, flavors and priority classes as they are declared.
+
+use clap::{Args, ValueEnum};
+use squadron_api::policy::{PolicyQuery, PolicyReply};
+use squadron_core::quota::{Policy, check::check};
+
+use crate::{
+    app::App,
+    client::ClientError,
+    exit::Exit,
+    failure::Failure,
+    render::{
+        count,
+        list::{ItemFormat, item},
+        policy::{changes, tally},
+    },
+    texts::Texts,
+};
+
+const APPLY_HELP: &str = "\
+Examples:
+  squadron apply -f policy.yaml --dry-run          # the server checks it and tells what would change
+  squadron apply -f policy.yaml
+  squadron apply -f flavors.yaml -f teams/         # several files, or all of a folder
+  squadron policy | sed s/8/16/ | squadron apply -f -
+  kubectl get cohorts,clusterqueues,resourceflavors,localqueues -A -o yaml | squadron apply -f -
+
+Kinds: Flavor, Queue and PriorityClass of squadron.dev/v1, and of Kueue (v1beta1, v1beta2) ResourceFlavor, Cohort, ClusterQueue, \
+LocalQueue and WorkloadPriorityClass. What the text names is added or changed, all of it or nothing; --prune also removes \
+what it does not name.";
+
+const DIFF_HELP: &str = "\
+Examples:
+  squadron diff -f policy.yaml                     # what apply would change
+  squadron diff -f teams/ --prune -o json";
+
+const POLICY_HELP: &str = "\
+Examples:
+  squadron policy                                  # everything that is declared, to be applied again
+  squadron policy > policy.yaml";
+
+/// Declare queues with quotas, flavors and priority classes
+#[derive(Debug, Args)]
+#[command(after_help = APPLY_HELP)]
+pub struct ApplyArgs {
+    #[command(flatten)]
+    what: What,
+    /// Check everything and change nothing; `client` does not even ask the server
+    #[arg(long, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "server")]
+    dry_run: Option<DryRun>,
+}
+
+/// Tell what apply would change
+#[derive(Debug, Args)]
+#[command(after_help = DIFF_HELP)]
+pub struct DiffArgs {
+    #[command(flatten)]
+    what: What,
+}
+
+/// Print everything that is declared, as YAML that can be applied again
+#[derive(Debug, Args)]
+#[command(after_help = POLICY_HELP)]
+pub struct PolicyArgs {}
+
+#[derive(Debug, Args)]
+struct What {
+    /// YAML file, folder with YAML files, or - for stdin; may be given several times
+    #[arg(short, long = "file", value_name = "FILE|DIR|-", required = true)]
+    files: Vec<String>,
+    /// Also remove what the files do not name
+    #[arg(long)]
+    prune: bool,
+    /// Format
+    #[arg(short, long, value_enum, default_value_t)]
+    output: ItemFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum DryRun {
+    Client,
+    Server,
+}
+
+pub async fn apply(args: ApplyArgs, app: &App) -> Result<Exit, Failure> {
+    let texts = Texts::read(&args.what.files)?;
+    if args.dry_run == Some(DryRun::Client) {
+        app.out.data(&checked(&texts)?)?;
+        return Ok(Exit::Ok);
+    }
+    put(&args.what, &texts, args.dry_run.is_some(), app).await
+}
+
+pub async fn diff(args: DiffArgs, app: &App) -> Result<Exit, Failure> {
+    let texts = Texts::read(&args.what.files)?;
+    put(&args.what, &texts, true, app).await
+}
+
+pub async fn policy(_args: PolicyArgs, app: &App) -> Result<Exit, Failure> {
+    let text = app.client()?.policy().await?;
+    app.out.data(&text)?;
+    Ok(Exit::Ok)
+}
+
+async fn put(what: &What, texts: &Texts, dry_run: bool, app: &App) -> Result<Exit, Failure> {
+    let query = PolicyQuery { dry_run, prune: what.prune };
+    let reply = app.client()?.put_policy(texts.text.clone(), &query).await.map_err(|error| match error {
+        ClientError::Refused(problem) => Failure::from(texts.in_files(*problem)),
+        other => other.into(),
+    })?;
+    let colour = app.out.colour;
+    app.out.data(&item(&reply, what.output, || changes(&reply.changes, colour)))?;
+    app.out.note(&outcome(&reply));
+    Ok(Exit::Ok)
+}
+
+fn outcome(reply: &PolicyReply) -> String {
+    match (reply.changes.is_empty(), reply.applied) {
+        (true, _) => "the policy says all of it already; nothing to change".to_owned(),
+        (false, true) => format!("{}; version {} is in force", tally(&reply.changes), reply.version),
+        (false, false) => format!("{}; nothing was changed", tally(&reply.changes)),
+    }
+}
+
+/// Checks what can be checked without the server: the texts for themselves. What they name and do not have, the server
+/// may have.
+fn checked(texts: &Texts) -> Result<String, Failure> {
+    let faults = check(&texts.declared.onto(&Policy::default(), true));
+    let fields: Vec<_> = faults
+        .iter()
+        .filter(|fault| !fault.missing)
+        .map(|fault| texts.field(&texts.declared.locate(fault)))
+        .collect();
+    if !fields.is_empty() {
+        let number = count(fields.len(), "problem");
+        return Err(Failure::usage(format!("this is no valid policy ({number}); nothing was sent"))
+            .fields(fields)
+            .next("correct the lines above and apply it again; docs/guide/queues.md shows the format"));
+    }
+    let policy = &texts.declared.policy;
+    Ok(format!(
+        "valid: {}, {}, priority classes: {}\n",
+        count(policy.flavors.len(), "flavor"),
+        count(policy.queues.len(), "queue"),
+        policy.priority_classes.len()
+    ))
+}

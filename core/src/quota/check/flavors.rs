@@ -1,0 +1,66 @@
+//! Flavors: names, labels, and whether a node can have them.
+
+use crate::{
+    name::K8sName,
+    quota::{Flavor, Noun, check::Fault, check::duplicates},
+    sentence::clip,
+};
+
+/// Labels of a flavor at most.
+const MOST_LABELS: usize = 32;
+
+pub(super) fn check(flavors: &[Flavor]) -> Vec<Fault> {
+    let mut faults: Vec<Fault> = flavors.iter().flat_map(of_flavor).collect();
+    faults.extend(duplicates(Noun::Flavor, flavors.iter().map(|flavor| flavor.name.as_str())));
+    faults.extend(flavors.iter().filter_map(|flavor| shadowed(flavor, flavors)));
+    faults
+}
+
+fn of_flavor(flavor: &Flavor) -> Vec<Fault> {
+    let fault = |field: String, problem: String| Fault::new(Noun::Flavor, &flavor.name, field, problem);
+    let mut faults = Vec::new();
+    if let Err(bad) = K8sName::new(flavor.name.clone()) {
+        faults.push(fault("name".to_owned(), bad.problem));
+    }
+    if flavor.node_labels.len() > MOST_LABELS {
+        let problem = format!("has more than {MOST_LABELS} labels");
+        faults.push(fault("nodeLabels".to_owned(), problem));
+    }
+    let bad = flavor.node_labels.iter().filter(|(key, value)| !(is_key(key) && is_value(value)));
+    faults.extend(bad.map(|(key, value)| {
+        let problem =
+            format!("{:?} with the value {:?} is no label of Kubernetes", clip(key, 80), clip(value, 80));
+        fault(format!("nodeLabels.{}", clip(key, 80)), problem)
+    }));
+    faults
+}
+
+/// The first flavor by name counts, so one whose labels are among ours and whose name comes first takes all our nodes.
+fn shadowed(flavor: &Flavor, all: &[Flavor]) -> Option<Fault> {
+    let takes_all = |other: &&Flavor| {
+        other.name < flavor.name
+            && other.node_labels.iter().all(|(key, value)| flavor.node_labels.get(key) == Some(value))
+    };
+    let first = all.iter().filter(takes_all).min_by_key(|other| &other.name)?;
+    let problem = format!(
+        "is the flavor of no node: every node with its labels is of {} already, whose name comes first; give that one \
+         more labels, or a name that comes later",
+        first.name
+    );
+    Some(Fault::new(Noun::Flavor, &flavor.name, "nodeLabels", problem))
+}
+
+/// `[prefix/]name`, as Kubernetes has it.
+fn is_key(key: &str) -> bool {
+    let (prefix, name) = key.split_once('/').unwrap_or(("example.com", key));
+    let part = |part: &str| K8sName::new(part).is_ok();
+    prefix.len() <= 253 && prefix.split('.').all(part) && !name.is_empty() && is_value(name)
+}
+
+fn is_value(value: &str) -> bool {
+    let edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = value.as_bytes();
+    let legal = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    value.is_empty()
+        || value.len() <= 63 && edge(bytes.first()) && edge(bytes.last()) && bytes.iter().all(legal)
+}

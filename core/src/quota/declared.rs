@@ -1,0 +1,157 @@
+//! Declared: what one text says about policy, and what comes of it.
+//!
+//! Invariant: a text adds and changes what it names; it removes what it does not name only when it is said to be
+//! everything. Where a thing stands in the text is kept, so that a fault that shows only in the whole policy is still
+//! told with its line.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use crate::quota::{Noun, Policy, Queue, check::Fault};
+
+/// A place in a text; both from 1.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Place {
+    /// Number of the YAML document.
+    pub document: u32,
+    pub line: u32,
+}
+
+/// One thing that is wrong with a text, and where.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Problem {
+    /// `None` when the text does not say it itself.
+    pub place: Option<Place>,
+    /// The thing and its field, for example `queue research, spec.parent`; may be empty.
+    pub path: String,
+    /// A sentence: what is wrong, and what would be right.
+    pub problem: String,
+}
+
+/// What a problem is about that has no place.
+pub const WHOLE: &str = "the text";
+
+impl Problem {
+    /// Where it is, for people: `line 7 (document 2): queue research, spec.parent`.
+    pub fn at(&self) -> String {
+        match (self.place, self.path.as_str()) {
+            (None, "") => WHOLE.to_owned(),
+            (None, path) => path.to_owned(),
+            (Some(place), "") => place.to_string(),
+            (Some(place), path) => format!("{place}: {path}"),
+        }
+    }
+}
+
+impl Place {
+    /// What [`Problem::at`] wrote at the beginning of `text`, and the rest of it.
+    pub fn read(text: &str) -> Option<(Place, &str)> {
+        let (line, text) = text.strip_prefix("line ")?.split_once(" (document ")?;
+        let (document, rest) = text.split_once(')')?;
+        Some((Place { document: document.parse().ok()?, line: line.parse().ok()? }, rest))
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {} (document {})", self.line, self.document)
+    }
+}
+
+/// What a text declares.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Declared {
+    /// Only what the text names.
+    pub policy: Policy,
+    /// Queues that exist because another names them: Kueue's cohorts need no object of their own.
+    pub implied: BTreeSet<String>,
+    /// YAML documents of the text.
+    pub documents: u32,
+    pub(super) items: BTreeMap<(Noun, String), Item>,
+}
+
+/// Where a thing stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Item {
+    pub(super) place: Place,
+    /// Lines by the field names of [`Fault`].
+    pub(super) fields: BTreeMap<String, u32>,
+}
+
+impl Declared {
+    /// The policy that this text makes of `current`. With `prune` only what it names stays, and
+    /// [`DEFAULT_QUEUE`], as if nothing were said about it.
+    pub fn onto(&self, current: &Policy, prune: bool) -> Policy {
+        let mut target = if prune { kept_always(current) } else { current.clone() };
+        put(&mut target.flavors, &self.policy.flavors, |it| &it.name);
+        put(&mut target.queues, &self.policy.queues, |it| &it.name);
+        put(&mut target.priority_classes, &self.policy.priority_classes, |it| &it.name);
+        for name in &self.implied {
+            if !target.queues.iter().any(|queue| queue.name == *name) {
+                let known = current.queues.iter().find(|queue| queue.name == *name);
+                target.queues.push(known.cloned().unwrap_or_else(|| root(name)));
+            }
+        }
+        sort(&mut target);
+        target
+    }
+
+    /// A fault of the policy that came of this text, with its line.
+    pub fn locate(&self, fault: &Fault) -> Problem {
+        let item = self.items.get(&(fault.noun, fault.name.clone()));
+        let place = item.map(|item| Place { line: item.line(&fault.field), ..item.place });
+        let path = match fault.field.as_str() {
+            "" => fault.thing(),
+            field => format!("{}, {field}", fault.thing()),
+        };
+        Problem { place, path, problem: fault.problem.clone() }
+    }
+
+    /// Where a thing stands.
+    pub fn place(&self, noun: Noun, name: &str) -> Option<Place> {
+        self.items.get(&(noun, name.to_owned())).map(|item| item.place)
+    }
+}
+
+impl Item {
+    /// Of the field, or of the nearest thing around it.
+    fn line(&self, field: &str) -> u32 {
+        let mut field = field;
+        loop {
+            if let Some(line) = self.fields.get(field) {
+                return *line;
+            }
+            match field.rsplit_once('.') {
+                Some((around, _)) => field = around,
+                None => return self.place.line,
+            }
+        }
+    }
+}
+
+/// The queue of jobs that name none. It is made at every start, so nothing removes it.
+pub const DEFAULT_QUEUE: &str = "default";
+
+fn kept_always(current: &Policy) -> Policy {
+    let default = current.queues.iter().filter(|queue| queue.name == DEFAULT_QUEUE);
+    Policy { queues: default.map(|queue| root(&queue.name)).collect(), ..Policy::default() }
+}
+
+/// A queue about which nothing is said.
+fn root(name: &str) -> Queue {
+    Queue { name: name.to_owned(), parent: None, weight: 1_000, quotas: BTreeMap::new() }
+}
+
+fn put<T: Clone>(target: &mut Vec<T>, declared: &[T], name: fn(&T) -> &String) {
+    let names: BTreeSet<&String> = declared.iter().map(name).collect();
+    target.retain(|one| !names.contains(name(one)));
+    target.extend_from_slice(declared);
+}
+
+fn sort(policy: &mut Policy) {
+    policy.flavors.sort_by(|a, b| a.name.cmp(&b.name));
+    policy.queues.sort_by(|a, b| a.name.cmp(&b.name));
+    policy.priority_classes.sort_by(|a, b| a.name.cmp(&b.name));
+}

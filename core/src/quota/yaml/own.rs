@@ -1,0 +1,58 @@
+//! Our own kinds: Flavor, Queue, PriorityClass.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Book,
+    fields::Reader,
+    name,
+    node::Node,
+    quotas::{NOTHING, Quotas, line_of, priority, weight},
+};
+use crate::quota::{Flavor, PriorityClass, Queue};
+
+pub(super) fn read(book: &mut Book, reader: &mut Reader, kind: &str, node: &Node) {
+    let fields = reader.map(node, "", &["apiVersion", "kind", "metadata", "spec"]);
+    let Some((name, line)) = name(reader, kind, &fields, node) else { return };
+    let spec = fields.get("spec").copied().unwrap_or(&NOTHING);
+    match kind {
+        "Flavor" => flavor(book, reader, name, line, spec),
+        "Queue" => queue(book, reader, name, line, spec),
+        _ => class(book, reader, name, line, if spec.line == 0 { node } else { spec }),
+    }
+}
+
+fn flavor(book: &mut Book, reader: &mut Reader, name: &str, line: u32, spec: &Node) {
+    let fields = reader.map(spec, "spec", &["nodeLabels"]);
+    let labels = fields.get("nodeLabels");
+    let lines = labels.map(|node| ("nodeLabels".to_owned(), node.line));
+    let node_labels = reader.texts(labels, "spec.nodeLabels");
+    let flavor = Flavor { name: name.to_owned(), node_labels };
+    book.flavor(reader, line, flavor, lines.into_iter().collect());
+}
+
+fn queue(book: &mut Book, reader: &mut Reader, name: &str, line: u32, spec: &Node) {
+    let fields = reader.map(spec, "spec", &["parent", "weight", "flavors"]);
+    let parent = reader.text(fields.get("parent"), "spec.parent").map(str::to_owned);
+    let (weight, weight_line) = weight(reader, fields.get("weight"), "spec.weight");
+    let mut quotas = Quotas::default();
+    let list = reader.list(fields.get("flavors"), "spec.flavors");
+    quotas.read(reader, list, "spec.flavors");
+    let mut lines = quotas.lines;
+    lines.extend(weight_line.map(|line| ("weight".to_owned(), line)));
+    lines.insert("parent".to_owned(), line_of(fields.get("parent"), spec).max(line));
+    let queue = Queue { name: name.to_owned(), parent, weight, quotas: quotas.by_flavor };
+    book.queue(reader, line, queue, lines);
+}
+
+/// `around` is what the value should stand in: the spec, or the object when it has none.
+fn class(book: &mut Book, reader: &mut Reader, name: &str, line: u32, around: &Node) {
+    let empty = BTreeMap::new();
+    let has_spec = around.get("kind").is_none();
+    let fields = if has_spec { reader.map(around, "spec", &["value", "description"]) } else { empty };
+    let value = priority(reader, fields.get("value"), around.line, "spec.value");
+    let description = reader.text(fields.get("description"), "spec.description").unwrap_or_default();
+    let lines = fields.iter().map(|(field, node)| ((*field).to_owned(), node.line)).collect();
+    let class = PriorityClass { name: name.to_owned(), value, description: description.to_owned() };
+    book.class(reader, line, class, lines);
+}
