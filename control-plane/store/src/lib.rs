@@ -22,6 +22,9 @@ pub mod price;
 #[cfg(test)]
 mod projection_tests;
 pub mod queue;
+pub mod quota;
+#[cfg(test)]
+mod quota_tests;
 pub mod ray_package;
 pub mod ray_submission;
 mod resources;

@@ -5,9 +5,14 @@
 //! overflowing amount, and no quota for a flavor that does not exist. Fails by refusing the whole change; repaired by who
 //! wrote it.
 
+pub mod amount;
+mod diff;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+pub use self::diff::{Change, Fate, FieldChange, Noun, diff, weight};
 
 /// What quotas count.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
