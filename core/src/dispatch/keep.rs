@@ -10,7 +10,7 @@
 use crate::{
     dispatch::{
         Cluster, Waiting, gang_total,
-        pack::{Charge, Limits},
+        pack::{Charge, Limits, Packing},
         plan::Pass,
         quota::Place,
         room::Room,
@@ -75,12 +75,10 @@ impl Pass<'_> {
         }
     }
 
-    /// A job was placed on a cluster; if that is kept, it takes from what others may have.
-    pub(super) fn take_beside(&mut self, job: &Waiting, group: usize, site: usize) {
-        let limits = self.quotas.limits(self.groups[group].place);
-        let Some(kept) = self.kept.as_mut().filter(|kept| kept.site == site) else { return };
-        if let Ok(packing) = kept.beside.pack_within(&self.sites[site].kinds, &job.gang, &limits) {
-            kept.beside = packing.left;
+    /// A job is placed on a cluster; if that is kept, it takes from what others may have.
+    pub(super) fn take_beside(&mut self, site: usize, packing: &Packing) {
+        if let Some(kept) = self.kept.as_mut().filter(|kept| kept.site == site) {
+            kept.beside = kept.beside.less(&self.sites[site].free, &packing.left);
         }
     }
 

@@ -11,12 +11,16 @@ mod blockers;
 pub mod book;
 mod choose;
 mod explain;
+#[cfg(test)]
+mod flood_tests;
 mod keep;
 mod mismatch;
 #[cfg(test)]
 mod node_tests;
 mod pack;
 mod plan;
+#[cfg(test)]
+mod policy_tests;
 pub mod predict;
 pub mod quota;
 mod room;

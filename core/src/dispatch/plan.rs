@@ -27,16 +27,22 @@ pub fn plan(input: &Input) -> Plan {
 
 /// The plan, and how many times a gang was tried on a cluster to find it.
 pub(super) fn counted(input: &Input) -> (Plan, u64) {
+    let mut pass = settled(input);
+    let packings = pass.packings;
+    let assign = std::mem::take(&mut pass.assign);
+    let placed: Vec<JobId> = assign.iter().map(|assign| assign.job).collect();
+    (Plan { assign, blocked: blocked(pass, &placed) }, packings)
+}
+
+/// A pass that has placed all that it can.
+pub(super) fn settled(input: &Input) -> Pass<'_> {
     let mut pass = Pass::new(input);
     pass.keep_for_the_starving();
     pass.place_all();
     // First fit may succeed in less room than it failed in; so whoever failed is tried once more.
     pass.look_again();
     pass.place_all();
-    let packings = pass.packings;
-    let assign = std::mem::take(&mut pass.assign);
-    let placed: Vec<JobId> = assign.iter().map(|assign| assign.job).collect();
-    (Plan { assign, blocked: blocked(pass, &placed) }, packings)
+    pass
 }
 
 /// Equal jobs of one queue, the oldest first.
@@ -84,7 +90,7 @@ pub(super) struct Pass<'a> {
     pub(super) groups: Vec<Group<'a>>,
     turns: Turns<'a>,
     pub(super) kept: Option<Kept>,
-    assign: Vec<Assign>,
+    pub(super) assign: Vec<Assign>,
     pub(super) packings: u64,
 }
 
@@ -210,12 +216,14 @@ impl<'a> Pass<'a> {
         let Open { free, kinds, version, .. } = &self.sites[site];
         let at = *version;
         self.packings += 1;
-        let Ok(packing) = free.pack_within(kinds, &job.gang, &limits) else { return Look::TooFull { at } };
-        if let Some(kept) = self.kept.as_ref().filter(|kept| kept.site == site) {
-            self.packings += 1;
-            if kept.beside.pack_within(kinds, &job.gang, &limits).is_err() {
-                return Look::TooFull { at };
-            }
+        let kept = self.kept.as_ref().filter(|kept| kept.site == site);
+        let tight = kept.map(|kept| free.least(&kept.beside));
+        let room = tight.as_ref().unwrap_or(free);
+        let Ok(mut packing) = room.pack_within(kinds, &job.gang, &limits) else {
+            return Look::TooFull { at };
+        };
+        if tight.is_some() {
+            packing.left = free.less(room, &packing.left);
         }
         let guaranteed = place.is_none_or(|place| self.quotas.is_guaranteed(place, &packing.charge));
         Look::Fits { at, packing, guaranteed }
@@ -224,7 +232,7 @@ impl<'a> Pass<'a> {
     fn place(&mut self, group: usize, chosen: Chosen) {
         let Some(job) = self.groups[group].head() else { return };
         let Chosen { site, packing, mut because } = chosen;
-        self.take_beside(job, group, site);
+        self.take_beside(site, &packing);
         if let Some(place) = self.groups[group].place {
             because.push_str(&self.charged(place, &job.queue, &packing.charge));
             self.quotas.take(place, &job.queue, &packing.charge);

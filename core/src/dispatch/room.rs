@@ -56,6 +56,20 @@ impl Room {
         Some(self.nodes[at].1)
     }
 
+    /// The lesser of both on every node; the nodes are the same.
+    pub(crate) fn least(&self, other: &Room) -> Room {
+        let both = self.nodes.iter().zip(&other.nodes);
+        let nodes = both.map(|((name, ours), (_, theirs))| (name.clone(), ours.min(*theirs))).collect();
+        Room { nodes, faces: Arc::clone(&self.faces) }
+    }
+
+    /// What is left when as much is taken from every node as between `before` and `after`; the nodes are the same.
+    pub(crate) fn less(&self, before: &Room, after: &Room) -> Room {
+        let taken = before.nodes.iter().zip(&after.nodes).map(|(before, after)| before.1 - after.1);
+        let nodes = self.nodes.iter().zip(taken).map(|((name, free), taken)| (name.clone(), *free - taken));
+        Room { nodes: nodes.collect(), faces: Arc::clone(&self.faces) }
+    }
+
     /// The nodes whose index passes.
     pub(crate) fn only(&self, passes: impl Fn(usize) -> bool) -> Room {
         let all = self.nodes.iter().zip(self.faces.iter()).enumerate().filter(|(index, _)| passes(*index));

@@ -113,7 +113,8 @@ fn explain(case: &Case<'_>, views: &[View<'_>]) -> Vec<Blocker> {
         accepted.iter().filter(|view| is_allowed(job.pinned, view.cluster.id)).copied().collect();
     let looked: Vec<Looked<'_>> = views.iter().map(View::looked).collect();
     if considered.is_empty() {
-        return vec![case.besides(nowhere(job, &looked), None)];
+        let pinned = views.iter().find(|view| Some(view.cluster.id) == job.pinned);
+        return vec![case.besides(nowhere(job, &looked), pinned)];
     }
     if let Some(too_big) = bigger_than_all(case, &considered) {
         return vec![too_big];
@@ -138,7 +139,9 @@ fn bigger_than_all(case: &Case<'_>, considered: &[&View<'_>]) -> Option<Blocker>
     let looked: Vec<Looked<'_>> =
         with_nodes.iter().map(|view| Looked { cluster: view.whole, free: &view.free }).collect();
     let blocker = too_big(case.job, &looked.iter().collect::<Vec<_>>());
-    Some(case.besides(blocker, None))
+    let needs = with_nodes.iter().filter_map(|view| case.needs(view, &[blocker.code]));
+    let with = needs.min_by_key(Vec::len).unwrap_or_default();
+    Some(case.also(blocker, with))
 }
 
 /// What the cluster lacks; nothing if all it lacks is quota.

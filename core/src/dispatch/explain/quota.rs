@@ -137,7 +137,7 @@ impl Refusal<'_> {
         if code == Cause::QuotaNever {
             let most = self.idle.available(self.place.node).max(0);
             return format!(
-                "{} may never use {asked} of {flavor}: {} is the most that {node} lets it have, even if nothing ran",
+                "{} may never use {asked} of {flavor}: the limits of {node} allow it at most {}, even if nothing ran",
                 case.job.queue,
                 amount(self.resource, most)
             );
@@ -188,14 +188,15 @@ impl Refusal<'_> {
 
     fn try_this(&self, case: &Case<'_>, code: Cause) -> String {
         let (node, flavor) = (self.tree.name(self.at), case.quotas.flavors.name(self.flavor));
-        let available = |book: &Tenants| book.available(self.place.node);
-        let raise = |book| {
-            let missing = amount(self.resource, self.amount.saturating_sub(available(book)));
+        let raise = |book: &Tenants| {
+            let arrives = self.tree.arrives(book, self.place.node, self.at, self.amount);
+            let missing = book.used(self.at).saturating_add(arrives).saturating_sub(self.most());
+            let missing = amount(self.resource, missing);
             format!("have the quota of {node} raised by {missing} of {flavor}: squadron apply -f FILE")
         };
         match code {
             Cause::QuotaNever => {
-                let most = amount(self.resource, available(self.idle).max(0));
+                let most = amount(self.resource, self.idle.available(self.place.node).max(0));
                 format!("ask for at most {most} of {flavor} and submit it again, or {}", raise(self.idle))
             }
             _ => format!("wait until jobs that use it end, or {}", raise(self.now)),

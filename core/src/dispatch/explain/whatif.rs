@@ -7,7 +7,7 @@ use crate::{
         Cause, GangPart, Standing, Waiting,
         explain::view::{Kinds, View},
         keep::Kept,
-        pack::{Limits, Packing},
+        pack::{Limit, Limits, Packing},
         plan::Pass,
         quota::{Place, Quotas},
         room::Room,
@@ -40,6 +40,8 @@ pub(super) struct Case<'a> {
     limits: Limits,
     pub(super) idle: Limits,
     pub(super) named: Limits,
+    /// If it might use any node: one more flavor stands for nodes without any.
+    opened: Limits,
     /// The job's gang on nodes that it accepts whatever their labels and taints are.
     anywhere: Vec<GangPart>,
 }
@@ -63,6 +65,7 @@ impl<'a> Case<'a> {
             limits: quotas.limits(place),
             idle: quotas.limits_if_idle(place),
             named: quotas.limits_by_name(place),
+            opened: if place.is_some() { opened(quotas.flavors.len()) } else { Limits::None },
             anywhere,
         }
     }
@@ -94,15 +97,16 @@ impl<'a> Case<'a> {
             (true, true) => &view.everything,
         };
         let free_of_holds = is(Cause::Reserved) || is(Cause::ClusterFull) || is(Cause::NoReadyNode);
-        let kept = self.kept.filter(|(kept, _)| kept.site == view.site && !free_of_holds);
-        let beside =
-            kept.is_none_or(|(kept, _)| kept.beside.pack_within(&view.now.kinds, gang, limits).is_ok());
-        if beside { at.pack(gang, limits) } else { None }
+        let at = if is(Cause::NoFlavor) { &at.opened(self.quotas.flavors.len()) } else { at };
+        match self.kept.filter(|(kept, _)| kept.site == view.site && !free_of_holds) {
+            Some((kept, _)) => at.room.least(&kept.beside).pack_within(&at.kinds, gang, limits).ok(),
+            None => at.pack(gang, limits),
+        }
     }
 
     fn limits(&self, changed: &[Cause]) -> &Limits {
         if changed.contains(&Cause::NoFlavor) {
-            &Limits::None
+            &self.opened
         } else if changed.contains(&Cause::QuotaExhausted) || changed.contains(&Cause::QuotaNever) {
             &self.named
         } else if changed.contains(&Cause::Reserved) {
@@ -150,7 +154,23 @@ impl<'a> Case<'a> {
     }
 }
 
+/// No limit, in a fleet of so many flavors.
+fn opened(flavors: usize) -> Limits {
+    let all = boundless_amount();
+    Limits::Flavors((0..=flavors).map(|flavor| Limit { flavor, left: all, own: all }).collect())
+}
+
+fn boundless_amount() -> Resources {
+    Resources { cpu_milli: i64::MAX, memory_bytes: i64::MAX, gpus: i64::MAX }
+}
+
 impl Kinds {
+    /// The same with a flavor for nodes that have none.
+    fn opened(&self, flavors: usize) -> Kinds {
+        let kind = |index: usize| self.kinds.get(index).copied().flatten().or(Some(flavors));
+        Kinds { room: self.room.clone(), kinds: (0..self.room.nodes.len()).map(kind).collect() }
+    }
+
     pub(super) fn pack(&self, gang: &[GangPart], limits: &Limits) -> Option<Packing> {
         self.room.pack_within(&self.kinds, gang, limits).ok()
     }
@@ -162,8 +182,7 @@ fn boundless(limits: &Limits) -> Kinds {
         Limits::None => vec![None],
         Limits::Flavors(limits) => limits.iter().map(|limit| Some(limit.flavor)).collect(),
     };
-    let all = Resources { cpu_milli: i64::MAX, memory_bytes: i64::MAX, gpus: i64::MAX };
-    let nodes = kinds.iter().map(|_| (Arc::from(""), all)).collect();
+    let nodes = kinds.iter().map(|_| (Arc::from(""), boundless_amount())).collect();
     let faces = Arc::new(vec![Face::default(); kinds.len()]);
     Kinds { room: Room { nodes, faces }, kinds }
 }

@@ -26,10 +26,8 @@ impl Flavors {
         self.0.get(flavor).map_or("", |flavor| &flavor.name)
     }
 
-    /// Labels as people write them; empty when every node has the flavor.
-    pub(crate) fn labels(&self, flavor: usize) -> String {
-        let labels = self.0.get(flavor).map(|flavor| &flavor.node_labels).into_iter().flatten();
-        labels.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// Flavor of a node. One whose labels were not told has only a flavor that asks for none.

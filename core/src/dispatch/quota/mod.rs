@@ -132,7 +132,7 @@ impl Quotas {
         charge.iter().map(|(flavor, amount)| (self.flavors.name(*flavor).to_owned(), *amount)).collect()
     }
 
-    fn charge_of(&self, cluster: &Cluster, held: &Held) -> Charge {
+    pub(crate) fn charge_of(&self, cluster: &Cluster, held: &Held) -> Charge {
         charge::of(&self.flavors, cluster, held)
     }
 }

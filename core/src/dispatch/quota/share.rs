@@ -31,7 +31,7 @@ impl Quotas {
         let mut used = 0;
         for (flavor, resource, amount) in parts(charge) {
             let Some(book) = tree.book(flavor, resource) else { continue };
-            let here = arrives(tree, book, place.node, node, amount);
+            let here = tree.arrives(book, place.node, node, amount);
             let nominal = book.nominal(node);
             if nominal > 0 {
                 used = used.max(millionths(book.used(node).saturating_add(here).into(), nominal.into()));
@@ -46,13 +46,15 @@ impl Quotas {
     }
 }
 
-/// What of `amount` more at `from` reaches `node` above it.
-fn arrives(tree: &Tree, book: &Tenants, from: usize, node: usize, amount: i64) -> i64 {
-    if from == node {
-        return amount;
+impl Tree {
+    /// What of `amount` more at `from` reaches `node` above it.
+    pub(crate) fn arrives(&self, book: &Tenants, from: usize, node: usize, amount: i64) -> i64 {
+        if from == node {
+            return amount;
+        }
+        let passed = book.passed_on(from, amount);
+        self.parent(from).map_or(0, |parent| self.arrives(book, parent, node, passed))
     }
-    let passed = book.passed_on(from, amount);
-    tree.parent(from).map_or(0, |parent| arrives(tree, book, parent, node, passed))
 }
 
 fn millionths(part: i128, all: i128) -> u64 {
