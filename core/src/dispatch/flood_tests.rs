@@ -23,7 +23,11 @@ struct World {
 impl World {
     /// Four clusters of sixteen GPUs, of which each team is guaranteed a half.
     fn new() -> World {
-        let tree = [queue("lab", None, None), queue("flood", Some("lab"), Some(32)), queue("new", Some("lab"), Some(32))];
+        let tree = [
+            queue("lab", None, None),
+            queue("flood", Some("lab"), Some(32)),
+            queue("new", Some("lab"), Some(32)),
+        ];
         let clusters = [("east", 16), ("north", 16), ("south", 16), ("west", 16)];
         World { input: fleet(policy(&tree), &clusters), ends: Vec::new(), next: 1 }
     }
@@ -38,7 +42,8 @@ impl World {
 
     /// Ends what is over and carries out one plan. Answers who started.
     fn step(&mut self, second: i64, runs: impl Fn(u128) -> i64) -> Vec<String> {
-        let over: Vec<JobId> = self.ends.iter().filter(|(end, _)| *end <= second).map(|(_, job)| *job).collect();
+        let over: Vec<JobId> =
+            self.ends.iter().filter(|(end, _)| *end <= second).map(|(_, job)| *job).collect();
         self.ends.retain(|(end, _)| *end > second);
         for cluster in &mut self.input.clusters {
             cluster.attempts.retain(|held| !over.contains(&held.id.job));
@@ -82,7 +87,10 @@ fn seconds_to_fair_share(longest: i64) -> i64 {
         if new * 100 >= 32 * 95 {
             return second - 30;
         }
-        assert!(started.iter().all(|team| team == "new"), "all that comes free is the newcomer's: {started:?}");
+        assert!(
+            started.iter().all(|team| team == "new"),
+            "all that comes free is the newcomer's: {started:?}"
+        );
     }
     unreachable!("the range does not end")
 }

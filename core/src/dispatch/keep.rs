@@ -7,16 +7,19 @@
 //! the same cluster again, because only there the room for the gang is not given away. Fails by waiting for work that runs
 //! long; repaired by its end.
 
+use std::collections::BTreeSet;
+
 use crate::{
     dispatch::{
         Cluster, Waiting, gang_total,
-        pack::{Charge, Limits, Packing},
+        pack::{Charge, Kind, Limits, Packing},
         plan::Pass,
         quota::Place,
         room::Room,
         turns::Class,
     },
-    id::JobId,
+    id::{AttemptId, JobId},
+    resources::Resources,
     time::Timestamp,
 };
 
@@ -140,19 +143,21 @@ impl Pass<'_> {
 fn hope_at(
     site: usize,
     cluster: &Cluster,
-    kinds: &[crate::dispatch::pack::Kind],
+    kinds: &[Kind],
     job: &Waiting,
     limits: &Limits,
     since: Timestamp,
 ) -> Option<Hope> {
-    let stays = |id| cluster.attempts.iter().any(|held| held.id == id && held.assigned_at >= since);
-    let packing = Room::beside(cluster, stays).pack_within(kinds, &job.gang, limits).ok()?;
+    let since_then = cluster.attempts.iter().filter(|held| held.assigned_at >= since);
+    let stays: BTreeSet<AttemptId> = since_then.map(|held| held.id).collect();
+    let packing =
+        Room::beside(cluster, |id| stays.contains(&id)).pack_within(kinds, &job.gang, limits).ok()?;
     Some(Hope { site, beside: packing.left, charge: packing.charge })
 }
 
 /// GPUs and cores of the attempts that were there before.
 fn work_before(cluster: &Cluster, since: Timestamp) -> (i64, i64) {
     let before = cluster.attempts.iter().filter(|held| held.assigned_at < since);
-    let sum: crate::resources::Resources = before.map(|held| gang_total(&held.gang)).sum();
+    let sum: Resources = before.map(|held| gang_total(&held.gang)).sum();
     (sum.gpus, sum.cpu_milli)
 }

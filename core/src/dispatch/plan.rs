@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     dispatch::{
-        Assign, Input, Plan, Waiting,
+        Assign, GangPart, Input, Plan, Waiting,
         choose::{Candidate, Site, best},
         explain::blocked,
         keep::Kept,
@@ -276,11 +276,11 @@ fn groups<'a>(waiting: &'a [Waiting], quotas: &Quotas, sites: usize) -> Vec<Grou
 }
 
 /// A gang, ordered so that equal ones are found.
-struct Shape<'a>(&'a [crate::dispatch::GangPart]);
+struct Shape<'a>(&'a [GangPart]);
 
 impl Ord for Shape<'_> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let key = |part: &'_ crate::dispatch::GangPart| {
+        let key = |part: &GangPart| {
             let requests = part.requests;
             (part.count, requests.cpu_milli, requests.memory_bytes, requests.gpus)
         };

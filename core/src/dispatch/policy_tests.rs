@@ -81,7 +81,11 @@ fn quota_is_charged_and_stops_where_it_ends() {
     let plan = plan(&input);
     assert_eq!(placed(&plan), [1, 3, 4], "the second does not keep others back");
     assert_eq!(plan.assign[0].usage, [("h100".to_owned(), res(1, 1, 2))].into());
-    assert!(plan.assign[0].because.ends_with("; a is charged 1 core, 1 GiB, 2 GPUs of h100, within its guarantee"));
+    assert!(
+        plan.assign[0]
+            .because
+            .ends_with("; a is charged 1 core, 1 GiB, 2 GPUs of h100, within its guarantee")
+    );
     assert_eq!(codes(&plan.blocked[0]), ["QUOTA_EXHAUSTED"]);
 }
 
@@ -99,11 +103,12 @@ fn who_stays_within_a_guarantee_goes_before_older_jobs_that_borrow() {
 
 #[test]
 fn borrowers_take_turns_by_weighted_share_and_a_team_s_guarantee_covers_its_projects() {
-    let mut tree = vec![queue("lab", None, Some(12)), queue("a", Some("lab"), None), queue("b", Some("lab"), None)];
+    let mut tree =
+        vec![queue("lab", None, Some(12)), queue("a", Some("lab"), None), queue("b", Some("lab"), None)];
     tree[1].weight = 2_000;
     let mut input = fleet(policy(&tree), &[("east", 6)]);
     input.waiting = (1..=12).map(|number| job_of(if number <= 6 { "a" } else { "b" }, number, 1)).collect();
-    assert_eq!(placed(&plan(&input)), [1, 7, 2, 3, 8, 4], "two to one, although all of a's are older");
+    assert_eq!(placed(&plan(&input)), [1, 2, 7, 3, 4, 8], "two to one, although all of a's are older");
     let tree = [
         queue("lab", None, None),
         queue("team", Some("lab"), Some(2)),
@@ -112,7 +117,8 @@ fn borrowers_take_turns_by_weighted_share_and_a_team_s_guarantee_covers_its_proj
         queue("c", Some("lab"), Some(9)),
     ];
     let mut input = fleet(policy(&tree), &[("east", 3)]);
-    input.waiting = (1..=6).map(|number| job_of(if number <= 3 { "b" } else { "project" }, number, 1)).collect();
+    input.waiting =
+        (1..=6).map(|number| job_of(if number <= 3 { "b" } else { "project" }, number, 1)).collect();
     let mut first: Vec<u128> = placed(&plan(&input));
     first.sort_unstable();
     assert_eq!(first, [1, 4, 5], "one of b's and two of the team's are guaranteed");
@@ -171,7 +177,11 @@ fn many() -> Input {
         one.nodes = (0..50).map(|node| gpu_node(&format!("n{node}"), 8)).collect();
         clusters.push(one);
     }
-    let tree = [queue("lab", None, None), queue("a", Some("lab"), Some(1_500)), queue("b", Some("lab"), Some(1_500))];
+    let tree = [
+        queue("lab", None, None),
+        queue("a", Some("lab"), Some(1_500)),
+        queue("b", Some("lab"), Some(1_500)),
+    ];
     let waiting = (0..100_000).map(|number: u128| {
         let queue = if number % 2 == 0 { "a" } else { "b" };
         job_of(queue, number, i64::try_from(1 + number / 2 % 10).unwrap().min(8))
@@ -195,10 +205,12 @@ fn equal_jobs_are_judged_together() {
 
 fn any_quota() -> impl Strategy<Value = crate::quota::FlavorQuota> {
     let one = |most: i64, unit: i64| {
-        (0..=most, option::of(0..=most), option::of(0..=most)).prop_map(move |(nominal, borrow, lend)| Quota {
-            nominal: nominal * unit,
-            borrowing_limit: borrow.map(|limit| limit * unit),
-            lending_limit: lend.map(|limit| limit * unit),
+        (0..=most, option::of(0..=most), option::of(0..=most)).prop_map(move |(nominal, borrow, lend)| {
+            Quota {
+                nominal: nominal * unit,
+                borrowing_limit: borrow.map(|limit| limit * unit),
+                lending_limit: lend.map(|limit| limit * unit),
+            }
         })
     };
     let cpu = option::weighted(0.8, one(12, 1_000));
@@ -219,9 +231,8 @@ fn any_queue(name: &'static str, parent: Option<&'static str>) -> impl Strategy<
 
 fn any_policy() -> impl Strategy<Value = Policy> {
     let tree = (any_queue("lab", None), any_queue("a", Some("lab")), any_queue("b", Some("lab")));
-    (tree, any_queue("solo", None)).prop_map(|((lab, a, b), solo)| {
-        policy(&[lab, a, b, queue("project", Some("a"), None), solo])
-    })
+    (tree, any_queue("solo", None))
+        .prop_map(|((lab, a, b), solo)| policy(&[lab, a, b, queue("project", Some("a"), None), solo]))
 }
 
 const QUEUES: [&str; 5] = ["a", "b", "project", "solo", "free"];
@@ -271,7 +282,8 @@ fn any_cluster(number: u128) -> impl Strategy<Value = Cluster> {
 
 fn any_job() -> impl Strategy<Value = Waiting> {
     let pod = || (0_i64..3, 0_i64..3).prop_map(|(cpu, gpus)| res(cpu, cpu, gpus));
-    let wish = prop_oneof![4 => Just(None), 1 => Just(Some("h100")), 1 => Just(Some("a100")), 1 => Just(Some("t4"))];
+    let wish =
+        prop_oneof![4 => Just(None), 1 => Just(Some("h100")), 1 => Just(Some("a100")), 1 => Just(Some("t4"))];
     let pin = prop_oneof![4 => Just(None), 1 => (1_u128..4).prop_map(Some)];
     (pod(), 0_u32..4, pod(), 0_usize..5, wish, pin, 0_i32..2).prop_map(
         |(head, workers, worker, queue, wish, pin, priority)| {
@@ -298,9 +310,13 @@ fn any_jobs() -> impl Strategy<Value = Vec<Waiting>> {
 }
 
 pub(super) fn any_fleet() -> impl Strategy<Value = Input> {
-    (any_cluster(1), any_cluster(2), any_cluster(3), any_policy(), any_jobs()).prop_map(
-        |(a, b, c, policy, waiting)| Input { clusters: vec![a, b, c], waiting, policy, ..Input::default() },
-    )
+    let clusters = [1, 2, 3].map(|number| any_cluster(number).boxed());
+    (clusters, any_policy().boxed(), any_jobs().boxed()).prop_map(|([a, b, c], policy, waiting)| Input {
+        clusters: vec![a, b, c],
+        waiting,
+        policy,
+        ..Input::default()
+    })
 }
 
 /// The fleet as a pass left it: what it placed is there, and nothing else will come.
@@ -308,26 +324,35 @@ pub(super) fn frozen(input: &Input) -> Input {
     let pass = settled(input);
     let mut left = input.clone();
     left.waiting.retain(|job| pass.assign.iter().all(|assign| assign.job != job.job));
-    left.clusters = pass.sites.iter().map(|site| {
-        let mut cluster = site.cluster.clone();
-        let usable = |name: &String| site.cluster.nodes.iter().any(|node| node.usable && node.name == *name);
-        cluster.pods.retain(|pod| !usable(&pod.node) && !pod.node.is_empty());
-        for ((name, free), (_, all)) in site.free.nodes.iter().zip(&site.empty.nodes) {
-            let (node, requests) = (name.to_string(), *all - *free);
-            cluster.pods.push(Pod { node, requests, attempt: None, role: String::new() });
-        }
-        let held = site.cluster.attempts.iter().map(|held| {
-            let usage = pass.quotas.usage(&pass.quotas.charge_of(site.cluster, held));
-            Held { usage, ..held.clone() }
-        });
-        let placed = pass.assign.iter().filter(|assign| assign.cluster == cluster.id).map(|assign| {
-            let job = input.waiting.iter().find(|job| job.job == assign.job).unwrap();
-            Held { usage: assign.usage.clone(), queue: job.queue.clone(), ..held_by(job.job.0.as_u128(), "", 0) }
-        });
-        cluster.leaving = held.chain(placed).filter(|held| !held.usage.is_empty()).collect();
-        cluster.attempts.clear();
-        cluster
-    }).collect();
+    left.clusters = pass
+        .sites
+        .iter()
+        .map(|site| {
+            let mut cluster = site.cluster.clone();
+            let usable =
+                |name: &String| site.cluster.nodes.iter().any(|node| node.usable && node.name == *name);
+            cluster.pods.retain(|pod| !usable(&pod.node) && !pod.node.is_empty());
+            for ((name, free), (_, all)) in site.free.nodes.iter().zip(&site.empty.nodes) {
+                let (node, requests) = (name.to_string(), *all - *free);
+                cluster.pods.push(Pod { node, requests, attempt: None, role: String::new() });
+            }
+            let held = site.cluster.attempts.iter().map(|held| {
+                let usage = pass.quotas.usage(&pass.quotas.charge_of(site.cluster, held));
+                Held { usage, ..held.clone() }
+            });
+            let placed = pass.assign.iter().filter(|assign| assign.cluster == cluster.id).map(|assign| {
+                let job = input.waiting.iter().find(|job| job.job == assign.job).unwrap();
+                Held {
+                    usage: assign.usage.clone(),
+                    queue: job.queue.clone(),
+                    ..held_by(job.job.0.as_u128(), "", 0)
+                }
+            });
+            cluster.leaving = held.chain(placed).filter(|held| !held.usage.is_empty()).collect();
+            cluster.attempts.clear();
+            cluster
+        })
+        .collect();
     left
 }
 
@@ -373,10 +398,22 @@ impl Ledger<'_> {
         let own = self.used.get(&(queue.to_owned(), flavor.to_owned())).copied().unwrap_or_default();
         let passed = self.children(queue).into_iter().map(|child| {
             let capacity = self.capacity(child, flavor, resource);
-            let kept = self.quota(child, flavor, resource).lending_limit.map_or(0, |limit| (capacity - limit).max(0));
+            let kept = self
+                .quota(child, flavor, resource)
+                .lending_limit
+                .map_or(0, |limit| (capacity - limit).max(0));
             (self.usage(child, flavor, resource) - kept).max(0)
         });
         quota_part(own, resource) + passed.sum::<i64>()
+    }
+
+    /// Whether anything is declared in its tree.
+    fn is_limited(&self, queue: &crate::quota::Queue) -> bool {
+        let root = |queue: &crate::quota::Queue| match queue.name.as_str() {
+            "solo" => "solo",
+            _ => "lab",
+        };
+        self.policy.queues.iter().any(|other| root(other) == root(queue) && !other.quotas.is_empty())
     }
 
     /// Use beyond what the queue may use, with what it may borrow.
@@ -436,7 +473,8 @@ proptest! {
         let nothing = Input { waiting: Vec::new(), ..input.clone() };
         let (before, after) = (frozen(&nothing), frozen(&input));
         let (before, after) = (Ledger::of(&input.policy, &before.clusters), Ledger::of(&input.policy, &after.clusters));
-        for (queue, flavor) in input.policy.queues.iter().flat_map(|queue| [(queue, "a100"), (queue, "h100")]) {
+        let limited = input.policy.queues.iter().filter(|queue| after.is_limited(queue));
+        for (queue, flavor) in limited.flat_map(|queue| [(queue, "a100"), (queue, "h100")]) {
             for resource in [Resource::Cpu, Resource::Memory, Resource::Gpu] {
                 let (was, is) = (before.beyond(queue, flavor, resource), after.beyond(queue, flavor, resource));
                 prop_assert!(is <= was, "{} of {flavor} {resource:?} is {is} beyond, was {was}", queue.name);

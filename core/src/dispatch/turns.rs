@@ -5,7 +5,10 @@
 //! then who uses less of its guarantee, then the older job. Between trees, which share nothing: the same without shares.
 //! Queues that are not limited have no guarantee. Equal jobs stand in one group, of which only the first is compared.
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use crate::{
     dispatch::{
@@ -31,8 +34,8 @@ type Key = (Reverse<i32>, Timestamp, JobId, usize);
 #[derive(Default)]
 struct Line {
     place: Option<Place>,
-    guaranteed: std::collections::BTreeSet<Key>,
-    borrowing: std::collections::BTreeSet<Key>,
+    guaranteed: BTreeSet<Key>,
+    borrowing: BTreeSet<Key>,
 }
 
 /// All queues with waiting jobs.

@@ -22,10 +22,16 @@ fn sentence(plan: &Plan) -> &str {
 
 #[test]
 fn exhausted_quota_names_the_queue_the_users_and_the_way_out() {
-    let policy = policy(&[queue("lab", None, Some(4)), queue("a", Some("lab"), None), queue("b", Some("lab"), None)]);
+    let policy =
+        policy(&[queue("lab", None, Some(4)), queue("a", Some("lab"), None), queue("b", Some("lab"), None)]);
     let mut input = fleet(policy, &[("east", 16)]);
-    input.clusters[0].attempts =
-        vec![held_by(1, "a", 1), held_by(2, "a", 1), held_by(3, "b", 1), held_by(4, "b", 1), held_by(5, "b", 1)];
+    input.clusters[0].attempts = vec![
+        held_by(1, "a", 1),
+        held_by(2, "a", 1),
+        held_by(3, "b", 1),
+        held_by(4, "b", 1),
+        held_by(5, "b", 1),
+    ];
     input.waiting = vec![job_of("a", 9, 2)];
     let plan = plan(&input);
     assert_eq!(codes(&plan.blocked[0]), ["QUOTA_EXHAUSTED"]);
@@ -43,8 +49,12 @@ fn exhausted_quota_names_the_queue_the_users_and_the_way_out() {
 #[test]
 fn what_a_queue_may_never_use_is_told_with_the_most_that_it_may() {
     let mut a = queue("a", Some("lab"), Some(2));
-    a.quotas.values_mut().flat_map(|quota| quota.values_mut()).for_each(|quota| quota.borrowing_limit = Some(1));
-    let mut input = fleet(policy(&[queue("lab", None, None), a, queue("b", Some("lab"), Some(6))]), &[("east", 16)]);
+    a.quotas
+        .values_mut()
+        .flat_map(|quota| quota.values_mut())
+        .for_each(|quota| quota.borrowing_limit = Some(1));
+    let mut input =
+        fleet(policy(&[queue("lab", None, None), a, queue("b", Some("lab"), Some(6))]), &[("east", 16)]);
     input.waiting = vec![job_of("a", 9, 4)];
     let plan = plan(&input);
     assert_eq!(codes(&plan.blocked[0]), ["QUOTA_NEVER"]);
@@ -149,7 +159,8 @@ fn work_that_started_after_a_gang_starved_does_not_move_the_hold() {
 
 #[test]
 fn what_borrows_keeps_nothing_while_a_guaranteed_job_waits() {
-    let tree = [queue("lab", None, None), queue("a", Some("lab"), Some(0)), queue("b", Some("lab"), Some(16))];
+    let tree =
+        [queue("lab", None, None), queue("a", Some("lab"), Some(0)), queue("b", Some("lab"), Some(16))];
     let mut input = starving(12);
     input.policy = policy(&tree);
     input.waiting.push(Waiting { submitted_at: input.now, ..job_of("b", 30, 8) });
@@ -167,20 +178,29 @@ fn change(input: &mut Input, cause: Cause, at: &str) {
     match cause {
         Cause::QuotaExhausted | Cause::QuotaNever => raise(input, &queue),
         Cause::NoFlavor => open_flavors(input, &queue),
-        Cause::Pinned if input.clusters.iter().any(|c| c.name == at && c.standing == Standing::NotAccepted) => {
+        Cause::Pinned
+            if input.clusters.iter().any(|c| c.name == at && c.standing == Standing::NotAccepted) =>
+        {
             accept(input, at);
         }
         Cause::Pinned => input.waiting[0].pinned = None,
         Cause::NoMatchingNode => tolerate(input),
-        Cause::NoCluster => input.clusters.push(cluster(99, "new", &[res(1_000, 1_000, 1_000)])),
+        Cause::NoCluster => {
+            let mut new = cluster(99, "new", &[]);
+            new.nodes = ["a100", "h100"].map(labelled).to_vec();
+            input.clusters.push(new);
+            tolerate(input);
+        }
         Cause::Reserved => {}
         Cause::ClusterFull | Cause::NoReadyNode | Cause::ClusterStale | Cause::TooBig => {
             for one in input.clusters.iter_mut().filter(|one| here(&one.name)) {
                 match cause {
                     Cause::ClusterFull => one.pods.clear(),
                     Cause::NoReadyNode => one.nodes.iter_mut().for_each(|node| node.usable = true),
-                    Cause::ClusterStale if one.standing != Standing::NotAccepted => one.standing = Standing::Heard,
-                    Cause::TooBig => one.nodes.extend(["a100", "h100"].map(|gpu| labelled(gpu))),
+                    Cause::ClusterStale if one.standing != Standing::NotAccepted => {
+                        one.standing = Standing::Heard
+                    }
+                    Cause::TooBig => one.nodes.extend(["a100", "h100"].map(labelled)),
                     _ => {}
                 }
             }
@@ -258,7 +278,7 @@ proptest! {
                 change(&mut alone, cause, &first.cluster);
             }
             let after = plan(&alone);
-            prop_assert!(after.assign.len() == 1, "{:?}\n{:?}\n{:?}", blocked.blockers, after.blocked, alone);
+            prop_assert!(after.assign.len() == 1, "{:?}, then {:?}", blocked.blockers, after.blocked);
         }
     }
 }

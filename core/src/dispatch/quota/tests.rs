@@ -43,7 +43,12 @@ fn a_queue_uses_what_it_names_or_else_what_its_parent_may_use() {
     let mut b = queue("b", Some("lab"), Some(1));
     let only = b.quotas.remove("h100").unwrap();
     b.quotas.insert("a100".into(), only);
-    let quotas = quotas(&[queue("lab", None, None), queue("a", Some("lab"), Some(1)), b, queue("c", Some("lab"), None)]);
+    let quotas = quotas(&[
+        queue("lab", None, None),
+        queue("a", Some("lab"), Some(1)),
+        b,
+        queue("c", Some("lab"), None),
+    ]);
     assert_eq!(flavors_of(&quotas, "a"), ["h100"]);
     assert_eq!(flavors_of(&quotas, "b"), ["a100"]);
     assert_eq!(flavors_of(&quotas, "c"), ["a100", "h100"]);
@@ -76,6 +81,7 @@ fn shares_are_of_what_is_borrowed_by_weight() {
 
 #[test]
 fn queues_that_are_their_own_ancestors_hang_nobody_up() {
-    let quotas = quotas(&[queue("a", Some("b"), Some(1)), queue("b", Some("a"), Some(1)), queue("c", None, Some(1))]);
+    let quotas =
+        quotas(&[queue("a", Some("b"), Some(1)), queue("b", Some("a"), Some(1)), queue("c", None, Some(1))]);
     assert!(quotas.limited("a").is_none() && quotas.limited("c").is_some());
 }
