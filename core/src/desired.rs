@@ -4,6 +4,8 @@
 //! message, so the control stream always has something to send. Fails safe: a job waits, and is told why. Repaired by every
 //! attempt that ends or is cancelled.
 
+use std::sync::Arc;
+
 use crate::dispatch::{Blocked, Blocker, Cause, Waiting};
 
 /// Bytes of an attempt beside its manifest, at most: ids, names, queue and framing.
@@ -25,9 +27,10 @@ pub fn held_back(job: &Waiting, cluster: &str, position: u32, queue_length: u32)
             "{cluster} has room for it, but the manifests that {cluster} holds already fill the one message to its agent"
         ),
         try_this: "wait until jobs there end, cancel some, or submit smaller manifests".to_owned(),
+        with: Vec::new(),
     };
     let sentence = format!("queued in {}: {}", job.queue, blocker.sentence);
-    Blocked { job: job.job, position, queue_length, sentence, blockers: vec![blocker] }
+    Blocked { job: job.job, position, queue_length, sentence, blockers: Arc::new(vec![blocker]) }
 }
 
 #[cfg(test)]

@@ -30,6 +30,15 @@ impl Resources {
             gpus: self.gpus.max(other.gpus),
         }
     }
+
+    /// The smaller of both in every dimension.
+    pub fn min(self, other: Resources) -> Resources {
+        Resources {
+            cpu_milli: self.cpu_milli.min(other.cpu_milli),
+            memory_bytes: self.memory_bytes.min(other.memory_bytes),
+            gpus: self.gpus.min(other.gpus),
+        }
+    }
 }
 
 impl Add for Resources {

@@ -102,7 +102,13 @@ async fn assign_one(db: &mut PgConnection, assign: &Assign, cluster_name: &str) 
     }
     let event = Event::Assigned { cluster: assign.cluster, cluster_name, because: &assign.because };
     match decide(&job, event, clock::now()) {
-        Ok(step) => advance::save(db, &step).await.map(Done::Assigned),
+        Ok(step) => {
+            let version = advance::save(db, &step).await?;
+            if let Some(attempt) = step.job.attempt_id() {
+                attempt::charge(db, attempt, &assign.usage).await?;
+            }
+            Ok(Done::Assigned(version))
+        }
         Err(refused) => {
             tracing::debug!(job = %assign.job, %refused, "the job changed after the snapshot");
             Ok(Done::Changed)

@@ -1,7 +1,8 @@
 //! Attempts: what clusters should hold, and those that wait for something.
 
-use sqlx::{PgConnection, Row, postgres::PgRow};
+use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
+    dispatch::Usage,
     id::{AttemptId, ClusterId, JobId},
     time::Timestamp,
 };
@@ -76,6 +77,17 @@ pub async fn manifest_size(db: &mut PgConnection, job: JobId) -> Result<u64> {
         .fetch_optional(db)
         .await?;
     Ok(u64::try_from(bytes.unwrap_or(0)).unwrap_or(0))
+}
+
+/// Notes what the attempt's queue is charged, in the transaction that assigns it.
+pub async fn charge(db: &mut PgConnection, attempt: AttemptId, usage: &Usage) -> Result<()> {
+    sqlx::query("update attempt set usage = $3 where job_id = $1 and number = $2")
+        .bind(attempt.job.0)
+        .bind(i32::try_from(attempt.number).unwrap_or(i32::MAX))
+        .bind(Json(usage))
+        .execute(db)
+        .await?;
+    Ok(())
 }
 
 /// Notes that we learnt of the end of the attempt at `now`, if it has ended and we did not know.

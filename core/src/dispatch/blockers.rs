@@ -1,4 +1,4 @@
-//! Blockers: why a job waits, cluster by cluster, the most actionable first.
+//! Blockers: what one cluster lacks for a job, in words.
 
 use crate::{
     dispatch::{
@@ -16,38 +16,18 @@ pub(crate) struct Looked<'a> {
     pub(crate) free: &'a Room,
 }
 
-/// Why `job` fits on none of the clusters that it may use. Never empty.
-pub(crate) fn explain(job: &Waiting, all: &[Looked<'_>]) -> Vec<Blocker> {
-    let accepted: Vec<&Looked<'_>> =
-        all.iter().filter(|one| one.cluster.standing != Standing::NotAccepted).collect();
-    let considered: Vec<&Looked<'_>> =
-        accepted.iter().filter(|one| job.pinned.is_none_or(|pin| pin == one.cluster.id)).copied().collect();
-    if considered.is_empty() {
-        return vec![nowhere(job, all)];
-    }
-    let with_nodes: Vec<&Looked<'_>> =
-        considered.iter().filter(|one| !one.cluster.nodes.is_empty()).copied().collect();
-    if !with_nodes.is_empty() && with_nodes.iter().all(|one| is_too_small(job, one.cluster)) {
-        return vec![too_big(job, &with_nodes)];
-    }
-    let mut blockers: Vec<Blocker> = considered.iter().map(|one| of_cluster(job, one)).collect();
-    blockers.extend(pinned_elsewhere(job, &accepted));
-    blockers.sort_by(|a, b| (a.code, &a.cluster).cmp(&(b.code, &b.cluster)));
-    blockers
-}
-
 /// The pod that fits nowhere even when every known node is empty, ready or not.
 fn never_fits(job: &Waiting, cluster: &Cluster) -> Option<NoFit> {
     Room::everything(cluster).pack(&job.gang).err()
 }
 
 /// It would not fit even if every node had the labels and taints that it accepts.
-fn is_too_small(job: &Waiting, cluster: &Cluster) -> bool {
+pub(crate) fn is_too_small(job: &Waiting, cluster: &Cluster) -> bool {
     let room = Room::everything(cluster);
     room.pack(&job.gang).err().is_some_and(|no_fit| mismatch(&cluster.name, &room, &no_fit).is_none())
 }
 
-fn nowhere(job: &Waiting, all: &[Looked<'_>]) -> Blocker {
+pub(crate) fn nowhere(job: &Waiting, all: &[Looked<'_>]) -> Blocker {
     let pin = job.pinned.and_then(|pin| all.iter().find(|one| one.cluster.id == pin));
     match (job.pinned, pin) {
         (Some(_), found) => {
@@ -58,6 +38,7 @@ fn nowhere(job: &Waiting, all: &[Looked<'_>]) -> Blocker {
                 cluster: found.map_or_else(String::new, |one| one.cluster.name.clone()),
                 sentence: format!("the job is pinned to {name}, which is not accepted"),
                 try_this: "accept that cluster, or cancel the job and submit it without --cluster".to_owned(),
+                with: Vec::new(),
             }
         }
         (None, _) => Blocker {
@@ -66,11 +47,12 @@ fn nowhere(job: &Waiting, all: &[Looked<'_>]) -> Blocker {
             sentence: "no cluster is accepted yet".to_owned(),
             try_this: "squadron cluster add NAME, install the agent, then squadron cluster accept NAME"
                 .to_owned(),
+            with: Vec::new(),
         },
     }
 }
 
-fn too_big(job: &Waiting, considered: &[&Looked<'_>]) -> Blocker {
+pub(crate) fn too_big(job: &Waiting, considered: &[&Looked<'_>]) -> Blocker {
     let mut largest: Vec<(i128, &Looked<'_>, NoFit)> = considered
         .iter()
         .filter_map(|one| never_fits(job, one.cluster).map(|no_fit| (*one, no_fit)))
@@ -120,16 +102,17 @@ fn too_big_for(job: &Waiting, cluster: &Cluster, no_fit: &NoFit) -> Blocker {
     } else {
         "ask for fewer or smaller workers, or add nodes; then cancel the job and submit it again".to_owned()
     };
-    Blocker { code: Cause::TooBig, cluster: String::new(), sentence, try_this }
+    Blocker { code: Cause::TooBig, cluster: String::new(), sentence, try_this, with: Vec::new() }
 }
 
-fn of_cluster(job: &Waiting, one: &Looked<'_>) -> Blocker {
+pub(crate) fn of_cluster(job: &Waiting, one: &Looked<'_>) -> Blocker {
     let name = &one.cluster.name;
     let blocker = |code, sentence: String, try_this: &str| Blocker {
         code,
         cluster: name.clone(),
         sentence,
         try_this: try_this.to_owned(),
+        with: Vec::new(),
     };
     if let Standing::Silent { since } = one.cluster.standing {
         let sentence =
@@ -195,20 +178,12 @@ fn lacking(requests: Resources, free: &Room) -> String {
 }
 
 /// Other clusters would take the job, were it not pinned.
-fn pinned_elsewhere(job: &Waiting, accepted: &[&Looked<'_>]) -> Option<Blocker> {
-    let pin = job.pinned?;
-    let here = accepted.iter().find(|one| one.cluster.id == pin)?;
-    let mut others: Vec<String> = accepted
-        .iter()
-        .filter(|one| one.cluster.id != pin && one.cluster.standing == Standing::Heard)
-        .filter(|one| one.free.pack(&job.gang).is_ok())
-        .map(|one| one.cluster.name.clone())
-        .collect();
-    others.sort();
+pub(crate) fn pinned_elsewhere(here: &Cluster, others: &[String]) -> Option<Blocker> {
     (!others.is_empty()).then(|| Blocker {
         code: Cause::Pinned,
-        cluster: here.cluster.name.clone(),
-        sentence: format!("the job is pinned to {}; {} would take it now", here.cluster.name, list(&others)),
+        cluster: here.name.clone(),
+        sentence: format!("the job is pinned to {}; {} would take it now", here.name, list(others)),
         try_this: "cancel the job and submit it without --cluster".to_owned(),
+        with: Vec::new(),
     })
 }

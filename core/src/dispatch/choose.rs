@@ -1,10 +1,7 @@
 //! Choice among clusters that have room, by terms in a fixed order; the first that differs decides and is told.
 
 use crate::{
-    dispatch::{
-        Cluster, Waiting, gang_total,
-        room::{Packing, Room},
-    },
+    dispatch::{Cluster, Waiting, gang_total, pack::Packing, room::Room},
     id::ClusterId,
     resources::Resources,
     sentence::{amount, count},
@@ -31,16 +28,18 @@ struct Term {
 /// What the choice looks at besides room.
 pub(crate) struct Site<'a> {
     pub(crate) cluster: &'a Cluster,
+    /// Its usable nodes as if nothing ran on them.
+    pub(crate) empty: &'a Room,
     /// Attempts there that have not ended, with those of this pass.
     pub(crate) attempts: usize,
 }
 
 impl Candidate {
     pub(crate) fn new(site: &Site<'_>, free: Resources, job: &Waiting, packing: Packing) -> Candidate {
-        let empty = Room::empty(site.cluster);
+        let empty = site.empty;
         let used: Vec<Resources> =
             packing.nodes.iter().filter_map(|index| empty.nodes.get(*index)).map(|n| n.1).collect();
-        let load = load_permille(&packing.left, &empty);
+        let load = load_permille(&packing.left, empty);
         let terms = [
             idle_gpus(job, &used),
             node_size(&used),

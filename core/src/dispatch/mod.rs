@@ -1,29 +1,44 @@
 //! Dispatch: decides which waiting job goes to which cluster, and tells every other job why it waits.
 //!
 //! Owns placement. Invariants: a waiting job is either assigned or has at least one blocker; nothing is assigned beyond
-//! what the nodes of a cluster have free, and none to a node whose labels or taints its pods do not accept; a cluster that is silent or not accepted gets nothing; the order of the input
-//! does not matter. Within a queue the oldest job is looked at first; one that does not fit is passed over, and told so.
+//! what the nodes of a cluster have free, nor beyond what its queue may use of a flavor, and none to a node whose labels or
+//! taints its pods do not accept; a cluster that is silent or not accepted gets nothing; the order of the input does not
+//! matter. Queues within their guarantee go before those that borrow; within a queue the more urgent job is looked at first,
+//! then the older; one that does not fit is passed over, and told so. A gang that starves has a cluster kept for it.
 //! Fails safe: a snapshot that is too old makes jobs wait. Repaired by the next pass, which looks at everything again.
 
 mod blockers;
 pub mod book;
 mod choose;
+mod explain;
+#[cfg(test)]
+mod flood_tests;
+mod keep;
 mod mismatch;
 #[cfg(test)]
 mod node_tests;
+mod pack;
 mod plan;
+#[cfg(test)]
+mod policy_tests;
 pub mod predict;
+pub mod quota;
 mod room;
+mod site;
 pub mod tenants;
 #[cfg(test)]
 mod tests;
+mod turns;
+
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::dispatch::plan::plan;
+pub use crate::dispatch::{keep::STARVES_AFTER_MS, plan::plan, quota::Usage};
 use crate::{
     id::{AttemptId, ClusterId, JobId},
     placement::{Face, NodeWish},
+    quota::Policy,
     resources::Resources,
     time::Timestamp,
 };
@@ -48,10 +63,20 @@ pub fn gang_total(gang: &[GangPart]) -> Resources {
 }
 
 /// Snapshot of everything a pass looks at.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Debug)]
 pub struct Input {
     pub clusters: Vec<Cluster>,
     pub waiting: Vec<Waiting>,
+    /// What people declared about the use of the fleet; empty limits nothing.
+    pub policy: Policy,
+    pub now: Timestamp,
+}
+
+/// A snapshot of nothing, at the beginning of time.
+impl Default for Input {
+    fn default() -> Input {
+        Input { clusters: Vec::new(), waiting: Vec::new(), policy: Policy::default(), now: Timestamp(0) }
+    }
 }
 
 /// Whether a cluster may be given jobs.
@@ -77,6 +102,8 @@ pub struct Cluster {
     pub pods: Vec<Pod>,
     /// Attempts that have not ended, whose pods may not be there yet.
     pub attempts: Vec<Held>,
+    /// Attempts that have ended and of which pods are still there: they still count against quota.
+    pub leaving: Vec<Held>,
 }
 
 #[derive(Clone, Default, Debug)]
@@ -98,11 +125,15 @@ pub struct Pod {
     pub role: String,
 }
 
-/// An attempt that has not ended.
+/// An attempt that holds something of a cluster.
 #[derive(Clone, Debug)]
 pub struct Held {
     pub id: AttemptId,
     pub gang: Vec<GangPart>,
+    pub queue: String,
+    /// What it was charged when it was assigned; empty when no flavor was declared then.
+    pub usage: Usage,
+    pub assigned_at: Timestamp,
 }
 
 /// A job that waits for a placement.
@@ -116,6 +147,8 @@ pub struct Waiting {
     pub pinned: Option<ClusterId>,
     /// Jobs of its queue that came later and were placed before.
     pub overtaken: u32,
+    /// Value of its priority class; the higher goes first within its queue.
+    pub priority: i32,
 }
 
 /// One reason why a job waits.
@@ -127,6 +160,9 @@ pub struct Blocker {
     pub sentence: String,
     /// What would change it; empty when only time will.
     pub try_this: String,
+    /// What must change as well before the job starts; empty when changing this one is enough.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<Cause>,
 }
 
 /// Kinds of blockers, the most actionable first.
@@ -135,12 +171,20 @@ pub struct Blocker {
 pub enum Cause {
     /// Bigger than every cluster even when that is empty.
     TooBig,
+    /// Its queue may not use so much, even if nothing ran.
+    QuotaNever,
     /// There is room, but not where the job is pinned to.
     Pinned,
     /// The cluster's nodes have other labels or taints than a pod of the job accepts.
     NoMatchingNode,
+    /// The cluster's nodes that would do have no flavor that the queue may use.
+    NoFlavor,
     /// No cluster is accepted.
     NoCluster,
+    /// Its queue may use so much, but not now.
+    QuotaExhausted,
+    /// What is free is kept for a gang that has waited too long.
+    Reserved,
     /// The cluster could hold it, but not now.
     ClusterFull,
     /// The cluster has no node that is ready and not cordoned.
@@ -154,9 +198,13 @@ impl Cause {
     pub fn word(self) -> &'static str {
         match self {
             Cause::TooBig => "TOO_BIG",
+            Cause::QuotaNever => "QUOTA_NEVER",
             Cause::Pinned => "PINNED",
             Cause::NoMatchingNode => "NO_MATCHING_NODE",
+            Cause::NoFlavor => "NO_FLAVOR",
             Cause::NoCluster => "NO_CLUSTER",
+            Cause::QuotaExhausted => "QUOTA_EXHAUSTED",
+            Cause::Reserved => "RESERVED",
             Cause::ClusterFull => "CLUSTER_FULL",
             Cause::NoReadyNode => "NO_READY_NODE",
             Cause::ClusterStale => "CLUSTER_STALE",
@@ -171,6 +219,8 @@ pub struct Assign {
     pub cluster: ClusterId,
     /// Why this cluster, with the terms that were compared.
     pub because: String,
+    /// What its queue is charged until the attempt is over; empty when no flavor is declared.
+    pub usage: Usage,
 }
 
 /// A job that keeps waiting.
@@ -182,8 +232,8 @@ pub struct Blocked {
     pub queue_length: u32,
     /// What the job's page says.
     pub sentence: String,
-    /// Most actionable first; never empty.
-    pub blockers: Vec<Blocker>,
+    /// First those of which one change is enough, the most actionable first; never empty. Equal jobs share them.
+    pub blockers: Arc<Vec<Blocker>>,
 }
 
 /// What a pass decided: every waiting job is in exactly one of the two.

@@ -39,7 +39,7 @@ fn wants(labels: &[(&str, &str)]) -> NodeWish {
 }
 
 fn planned(clusters: Vec<Cluster>, job: Waiting) -> Plan {
-    plan(&Input { clusters, waiting: vec![job] })
+    plan(&Input { clusters, waiting: vec![job], ..Input::default() })
 }
 
 fn first(plan: &Plan) -> (&str, &str) {
@@ -161,7 +161,7 @@ fn room_for_pods_to_come_is_held_where_they_may_go() {
     let id = AttemptId { job: JobId(Uuid::from_u128(100)), number: 1 };
     let mut held = gang(res(0, 0, 0), 1, res(4, 1, 0));
     held[1].wish = wants(&[("gpu", "h100")]);
-    east.attempts = vec![Held { id, gang: held }];
+    east.attempts = vec![super::tests::held(id, held)];
     let plan = planned(vec![east.clone()], picky(NodeWish::default()));
     assert_eq!(plan.assign.len(), 1, "the node without the label is free: {plan:?}");
     let plan = planned(vec![east], picky(wants(&[("gpu", "h100")])));

@@ -1,104 +1,309 @@
 //! One pass over all waiting jobs and all clusters.
+//!
+//! Equal jobs are judged together: a group that does not fit into a cluster is not tried there again before the cluster
+//! changed, so a pass costs the number of groups and placements, not the number of jobs.
 
 use std::collections::BTreeMap;
 
 use crate::{
     dispatch::{
-        Assign, Blocked, Blocker, Cause, Cluster, Input, Plan, Standing, Waiting,
-        blockers::{Looked, explain},
+        Assign, GangPart, Input, Plan, Waiting,
         choose::{Candidate, Site, best},
-        room::Room,
+        explain::blocked,
+        keep::Kept,
+        pack::{Charge, Packing},
+        quota::{Place, Quotas},
+        site::{Open, open},
+        turns::Turns,
     },
-    sentence::{count, ordinal},
+    id::JobId,
+    sentence::amount,
 };
 
 /// Places what fits and explains the rest. Same snapshot in any order, same plan.
 pub fn plan(input: &Input) -> Plan {
-    let mut sites = sites(&input.clusters);
-    let mut waiting: Vec<&Waiting> = input.waiting.iter().collect();
-    waiting.sort_by_key(|job| (job.submitted_at, job.job));
-    let mut assign = Vec::new();
-    let mut left: Vec<&Waiting> = Vec::new();
-    let mut overtakers: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for job in waiting {
-        match place(job, &mut sites) {
-            Some(assigned) => {
-                overtakers.entry(job.queue.as_str()).or_default().push(left.len());
-                assign.push(assigned);
+    counted(input).0
+}
+
+/// The plan, and how many times a gang was tried on a cluster to find it.
+pub(super) fn counted(input: &Input) -> (Plan, u64) {
+    let mut pass = settled(input);
+    let packings = pass.packings;
+    let assign = std::mem::take(&mut pass.assign);
+    let placed: Vec<JobId> = assign.iter().map(|assign| assign.job).collect();
+    (Plan { assign, blocked: blocked(pass, &placed) }, packings)
+}
+
+/// A pass that has placed all that it can.
+pub(super) fn settled(input: &Input) -> Pass<'_> {
+    let mut pass = Pass::new(input);
+    pass.keep_for_the_starving();
+    pass.place_all();
+    // First fit may succeed in less room than it failed in; so whoever failed is tried once more.
+    pass.look_again();
+    pass.place_all();
+    pass
+}
+
+/// Equal jobs of one queue, the oldest first.
+pub(super) struct Group<'a> {
+    pub(super) place: Option<Place>,
+    pub(super) jobs: Vec<&'a Waiting>,
+    /// Jobs before this one were placed.
+    pub(super) next: usize,
+    /// What is known of each cluster.
+    looks: Vec<Look>,
+    /// What the next job would be charged where it goes best.
+    charge: Option<Charge>,
+}
+
+impl<'a> Group<'a> {
+    pub(super) fn head(&self) -> Option<&'a Waiting> {
+        self.jobs.get(self.next).copied()
+    }
+
+    pub(super) fn waiting(&self) -> &[&'a Waiting] {
+        self.jobs.get(self.next..).unwrap_or_default()
+    }
+}
+
+/// What a group knows of a cluster at a version of it.
+#[derive(Clone)]
+enum Look {
+    Unknown,
+    TooFull { at: u32 },
+    Fits { at: u32, packing: Packing, guaranteed: bool },
+}
+
+/// A place for a group's next job.
+struct Chosen {
+    site: usize,
+    packing: Packing,
+    because: String,
+}
+
+/// Everything while a pass goes on.
+pub(super) struct Pass<'a> {
+    pub(super) input: &'a Input,
+    pub(super) quotas: Quotas,
+    pub(super) sites: Vec<Open<'a>>,
+    pub(super) groups: Vec<Group<'a>>,
+    turns: Turns<'a>,
+    pub(super) kept: Option<Kept>,
+    pub(super) assign: Vec<Assign>,
+    pub(super) packings: u64,
+}
+
+impl<'a> Pass<'a> {
+    fn new(input: &'a Input) -> Pass<'a> {
+        let quotas = Quotas::new(&input.policy, &input.clusters);
+        let sites = open(&input.clusters, &quotas.flavors);
+        let groups = groups(&input.waiting, &quotas, sites.len());
+        let mut turns = Turns::default();
+        for (index, group) in groups.iter().enumerate() {
+            if let Some(head) = group.head() {
+                turns.join(head, index, group.place);
             }
-            None => left.push(job),
+        }
+        Pass { input, quotas, sites, groups, turns, kept: None, assign: Vec::new(), packings: 0 }
+    }
+
+    fn place_all(&mut self) {
+        while let Some(group) = self.next() {
+            match self.choose(group) {
+                None => self.set_aside(group),
+                Some(chosen) if self.is_still_next(group, &chosen) => self.place(group, chosen),
+                Some(_) => {}
+            }
         }
     }
-    let blocked = blocked(&left, &sites, &overtakers);
-    Plan { assign, blocked }
-}
 
-/// A cluster while the pass goes on.
-struct Open<'a> {
-    cluster: &'a Cluster,
-    free: Room,
-    attempts: usize,
-}
-
-fn sites(clusters: &[Cluster]) -> Vec<Open<'_>> {
-    let mut sites: Vec<Open<'_>> = clusters
-        .iter()
-        .map(|cluster| Open { cluster, free: Room::free(cluster), attempts: cluster.attempts.len() })
-        .collect();
-    sites.sort_by(|a, b| (&a.cluster.name, a.cluster.id).cmp(&(&b.cluster.name, b.cluster.id)));
-    sites
-}
-
-fn place(job: &Waiting, sites: &mut [Open<'_>]) -> Option<Assign> {
-    let candidates: Vec<Candidate> = sites
-        .iter()
-        .filter(|site| site.cluster.standing == Standing::Heard)
-        .filter(|site| job.pinned.is_none_or(|pin| pin == site.cluster.id))
-        .filter_map(|site| {
-            let packing = site.free.pack(&job.gang).ok()?;
-            let looked = Site { cluster: site.cluster, attempts: site.attempts };
-            Some(Candidate::new(&looked, site.free.total(), job, packing))
-        })
-        .collect();
-    let (chosen, because) = best(candidates, job)?;
-    let site = sites.iter_mut().find(|site| site.cluster.id == chosen.cluster)?;
-    site.free = chosen.packing.left;
-    site.attempts += 1;
-    Some(Assign { job: job.job, cluster: chosen.cluster, because })
-}
-
-fn blocked(left: &[&Waiting], sites: &[Open<'_>], overtakers: &BTreeMap<&str, Vec<usize>>) -> Vec<Blocked> {
-    let looked: Vec<Looked<'_>> =
-        sites.iter().map(|site| Looked { cluster: site.cluster, free: &site.free }).collect();
-    let mut lengths: BTreeMap<&str, u32> = BTreeMap::new();
-    for job in left {
-        *lengths.entry(&job.queue).or_default() += 1;
+    fn next(&mut self) -> Option<usize> {
+        let groups = &self.groups;
+        self.turns.next(&self.quotas, |group| groups[group].charge.as_ref())
     }
-    let mut positions: BTreeMap<&str, u32> = BTreeMap::new();
-    left.iter()
-        .enumerate()
-        .map(|(index, job)| {
-            let position = positions.entry(&job.queue).or_default();
-            *position += 1;
-            let overtaken =
-                overtakers.get(job.queue.as_str()).map_or(0, |at| at.iter().filter(|i| **i > index).count())
-                    + usize::try_from(job.overtaken).unwrap_or(usize::MAX);
-            let blockers = explain(job, &looked);
-            let queue_length = lengths.get(job.queue.as_str()).copied().unwrap_or(1);
-            let sentence = sentence(job, *position, queue_length, overtaken, &blockers);
-            Blocked { job: job.job, position: *position, queue_length, sentence, blockers }
-        })
-        .collect()
+
+    /// Whether it is the group's turn with what it would really be charged.
+    fn is_still_next(&mut self, group: usize, chosen: &Chosen) -> bool {
+        let known = &mut self.groups[group];
+        if known.place.is_none() || known.charge.as_ref() == Some(&chosen.packing.charge) {
+            return true;
+        }
+        known.charge = Some(chosen.packing.charge.clone());
+        self.next() == Some(group)
+    }
+
+    /// The group's next job waits on.
+    pub(super) fn set_aside(&mut self, group: usize) {
+        if let Some(head) = self.groups[group].head() {
+            self.turns.leave(head, group);
+        }
+    }
+
+    /// Every group that was set aside takes part again, but for the one for which a cluster is kept.
+    fn look_again(&mut self) {
+        let kept = self.kept.as_ref().map(|kept| kept.group);
+        for (index, group) in self.groups.iter().enumerate().filter(|(index, _)| Some(*index) != kept) {
+            if let Some(head) = group.head() {
+                self.turns.join(head, index, group.place);
+            }
+        }
+    }
+
+    /// Places the group's next job if it fits now.
+    pub(super) fn place_now(&mut self, group: usize) -> bool {
+        match self.choose(group) {
+            Some(chosen) => {
+                self.place(group, chosen);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The best place for the group's next job. Clusters where it stays within its guarantee come first.
+    fn choose(&mut self, group: usize) -> Option<Chosen> {
+        let job = self.groups[group].head()?;
+        let fitting: Vec<usize> = (0..self.sites.len()).filter(|site| self.look(group, *site)).collect();
+        let looks = &self.groups[group].looks;
+        let guaranteed = |site: &usize| matches!(looks[*site], Look::Fits { guaranteed: true, .. });
+        let only_guaranteed = fitting.iter().any(guaranteed);
+        let candidates = fitting.into_iter().filter(|site| !only_guaranteed || guaranteed(site));
+        let candidates = candidates.filter_map(|site| match &looks[site] {
+            Look::Fits { packing, .. } => Some(self.candidate(job, site, packing.clone())),
+            _ => None,
+        });
+        let (chosen, because) = best(candidates.collect(), job)?;
+        let site = self.sites.iter().position(|site| site.cluster.id == chosen.cluster)?;
+        Some(Chosen { site, packing: chosen.packing, because })
+    }
+
+    fn candidate(&self, job: &Waiting, site: usize, packing: Packing) -> Candidate {
+        let Open { cluster, free, empty, attempts, .. } = &self.sites[site];
+        Candidate::new(&Site { cluster, empty, attempts: *attempts }, free.total(), job, packing)
+    }
+
+    /// Whether the group's next job fits into the cluster now, looking only where something changed.
+    pub(super) fn look(&mut self, group: usize, site: usize) -> bool {
+        let Some(job) = self.groups[group].head() else { return false };
+        let version = self.sites[site].version;
+        if !self.sites[site].takes(job) {
+            return false;
+        }
+        let place = self.groups[group].place;
+        match &self.groups[group].looks[site] {
+            Look::TooFull { at } if *at == version => return false,
+            Look::Fits { at, packing, guaranteed } if *at == version => {
+                let same = |place| {
+                    self.quotas.allows(place, &packing.charge)
+                        && self.quotas.is_guaranteed(place, &packing.charge) == *guaranteed
+                };
+                if place.is_none_or(same) {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+        let look = self.look_closely(job, group, site);
+        let fits = matches!(look, Look::Fits { .. });
+        self.groups[group].looks[site] = look;
+        fits
+    }
+
+    fn look_closely(&mut self, job: &Waiting, group: usize, site: usize) -> Look {
+        let place = self.groups[group].place;
+        let limits = self.quotas.limits(place);
+        let Open { free, kinds, version, .. } = &self.sites[site];
+        let at = *version;
+        self.packings += 1;
+        let kept = self.kept.as_ref().filter(|kept| kept.site == site);
+        let tight = kept.map(|kept| free.least(&kept.beside));
+        let room = tight.as_ref().unwrap_or(free);
+        let Ok(mut packing) = room.pack_within(kinds, &job.gang, &limits) else {
+            return Look::TooFull { at };
+        };
+        if tight.is_some() {
+            packing.left = free.less(room, &packing.left);
+        }
+        let guaranteed = place.is_none_or(|place| self.quotas.is_guaranteed(place, &packing.charge));
+        Look::Fits { at, packing, guaranteed }
+    }
+
+    fn place(&mut self, group: usize, chosen: Chosen) {
+        let Some(job) = self.groups[group].head() else { return };
+        let Chosen { site, packing, mut because } = chosen;
+        self.take_beside(site, &packing);
+        if let Some(place) = self.groups[group].place {
+            because.push_str(&self.charged(place, &job.queue, &packing.charge));
+            self.quotas.take(place, &job.queue, &packing.charge);
+        }
+        let usage = self.quotas.usage(&packing.charge);
+        let open = &mut self.sites[site];
+        open.free = packing.left;
+        open.attempts += 1;
+        open.version += 1;
+        self.assign.push(Assign { job: job.job, cluster: open.cluster.id, because, usage });
+        self.turns.leave(job, group);
+        self.groups[group].next += 1;
+        if let Some(head) = self.groups[group].head() {
+            self.turns.join(head, group, self.groups[group].place);
+        }
+    }
+
+    /// The clause that tells what a queue is charged.
+    fn charged(&self, place: Place, queue: &str, charge: &Charge) -> String {
+        let parts = charge
+            .iter()
+            .map(|(flavor, sum)| format!("{} of {}", amount(*sum), self.quotas.flavors.name(*flavor)));
+        let how = if self.quotas.is_guaranteed(place, charge) { "within its guarantee" } else { "borrowed" };
+        format!("; {queue} is charged {}, {how}", parts.collect::<Vec<_>>().join(" and "))
+    }
 }
 
-/// `queued in research, 2nd of 3: east is full…`.
-fn sentence(job: &Waiting, position: u32, length: u32, overtaken: usize, blockers: &[Blocker]) -> String {
-    let first = blockers.first().map_or("", |blocker| blocker.sentence.as_str());
-    let mut text = format!("queued in {}, {} of {length}: {first}", job.queue, ordinal(position));
-    let is_never = |code| matches!(code, Cause::TooBig | Cause::NoCluster | Cause::NoMatchingNode);
-    let could_run = !blockers.iter().all(|blocker| is_never(blocker.code));
-    if overtaken > 0 && could_run {
-        text.push_str(&format!("; {} that came later fitted and went first", count(overtaken, "job")));
+/// Waiting jobs by what makes them equal to the dispatcher, in a fixed order.
+fn groups<'a>(waiting: &'a [Waiting], quotas: &Quotas, sites: usize) -> Vec<Group<'a>> {
+    let mut by_kind: BTreeMap<_, Vec<&Waiting>> = BTreeMap::new();
+    for job in waiting {
+        let key = (job.queue.as_str(), job.pinned, job.priority, Shape(&job.gang));
+        by_kind.entry(key).or_default().push(job);
     }
-    text
+    let group = |mut jobs: Vec<&'a Waiting>| {
+        jobs.sort_by_key(|job| (job.submitted_at, job.job));
+        let place = jobs.first().and_then(|job| quotas.limited(&job.queue));
+        Group { place, jobs, next: 0, looks: vec![Look::Unknown; sites], charge: None }
+    };
+    by_kind.into_values().map(group).collect()
 }
+
+/// A gang, ordered so that equal ones are found.
+struct Shape<'a>(&'a [GangPart]);
+
+impl Ord for Shape<'_> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let key = |part: &GangPart| {
+            let requests = part.requests;
+            (part.count, requests.cpu_milli, requests.memory_bytes, requests.gpus)
+        };
+        let parts = self.0.iter().zip(other.0).map(|(a, b)| {
+            key(a).cmp(&key(b)).then_with(|| a.role.cmp(&b.role)).then_with(|| a.wish.cmp(&b.wish))
+        });
+        self.0
+            .len()
+            .cmp(&other.0.len())
+            .then_with(|| parts.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then))
+    }
+}
+
+impl PartialOrd for Shape<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Shape<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Shape<'_> {}

@@ -1,13 +1,10 @@
-//! Room: what the nodes of a cluster have free, and whether a gang fits into it. A node whose labels or taints a pod does
-//! not accept is no room for that pod.
-//!
-//! Packing is first-fit decreasing over nodes in the order of their names. It may miss a packing that exists; it never
-//! claims one that does not.
+//! Room: what the nodes of a cluster have free. A node whose labels or taints a pod does not accept is no room for that
+//! pod. Whether a gang fits is judged in [`super::pack`].
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    dispatch::{Cluster, GangPart, Held, Node, Pod},
+    dispatch::{Cluster, Held, Node, Pod},
     id::AttemptId,
     placement::{Face, NodeWish},
     resources::Resources,
@@ -16,18 +13,9 @@ use crate::{
 /// Free resources per usable node, in the order of names. May be negative where a node is overcommitted.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Room {
-    pub(crate) nodes: Vec<(String, Resources)>,
+    pub(crate) nodes: Vec<(Arc<str>, Resources)>,
     /// Labels and taints of the same nodes, shared between copies.
     pub(crate) faces: Arc<Vec<Face>>,
-}
-
-/// Where a gang's pods would go.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Packing {
-    /// The room after the gang was placed.
-    pub(crate) left: Room,
-    /// Indices of the nodes used, without repetition, ascending.
-    pub(crate) nodes: Vec<usize>,
 }
 
 /// The pod of a gang that found no node.
@@ -52,11 +40,48 @@ impl Room {
         })
     }
 
+    /// What would be left if nothing ailed any node, where `free` is left of those that are usable.
+    pub(crate) fn if_ready(cluster: &Cluster, free: &Room) -> Room {
+        let mut room = Room::everything(cluster);
+        let pods = cluster.pods.iter().filter(|pod| free.of_node(&pod.node).is_none());
+        room.subtract(pods);
+        for (name, left) in &mut room.nodes {
+            *left = free.of_node(name).unwrap_or(*left);
+        }
+        room
+    }
+
+    fn of_node(&self, name: &str) -> Option<Resources> {
+        let at = self.nodes.binary_search_by(|(node, _)| (**node).cmp(name)).ok()?;
+        Some(self.nodes[at].1)
+    }
+
+    /// The lesser of both on every node; the nodes are the same.
+    pub(crate) fn least(&self, other: &Room) -> Room {
+        let both = self.nodes.iter().zip(&other.nodes);
+        let nodes = both.map(|((name, ours), (_, theirs))| (name.clone(), ours.min(*theirs))).collect();
+        Room { nodes, faces: Arc::clone(&self.faces) }
+    }
+
+    /// What is left when as much is taken from every node as between `before` and `after`; the nodes are the same.
+    pub(crate) fn less(&self, before: &Room, after: &Room) -> Room {
+        let taken = before.nodes.iter().zip(&after.nodes).map(|(before, after)| before.1 - after.1);
+        let nodes = self.nodes.iter().zip(taken).map(|((name, free), taken)| (name.clone(), *free - taken));
+        Room { nodes: nodes.collect(), faces: Arc::clone(&self.faces) }
+    }
+
+    /// The nodes whose index passes.
+    pub(crate) fn only(&self, passes: impl Fn(usize) -> bool) -> Room {
+        let all = self.nodes.iter().zip(self.faces.iter()).enumerate().filter(|(index, _)| passes(*index));
+        let (nodes, faces) = all.map(|(_, (node, face))| (node.clone(), face.clone())).unzip();
+        Room { nodes, faces: Arc::new(faces) }
+    }
+
     fn of<'a>(nodes: impl Iterator<Item = &'a Node>, face: impl Fn(&Node) -> Face) -> Room {
         let mut nodes: Vec<&Node> = nodes.collect();
         nodes.sort_by(|a, b| a.name.cmp(&b.name));
         Room {
-            nodes: nodes.iter().map(|node| (node.name.clone(), node.allocatable)).collect(),
+            nodes: nodes.iter().map(|node| (Arc::from(node.name.as_str()), node.allocatable)).collect(),
             faces: Arc::new(nodes.into_iter().map(face).collect()),
         }
     }
@@ -71,14 +96,23 @@ impl Room {
 
     /// What is left beside the pods that are there and those that live attempts still need.
     pub(crate) fn free(cluster: &Cluster) -> Room {
+        Room::beside(cluster, |_| true)
+    }
+
+    /// What is left beside pods of no attempt and the attempts that stay.
+    pub(crate) fn beside(cluster: &Cluster, stays: impl Fn(AttemptId) -> bool) -> Room {
         let mut room = Room::empty(cluster);
-        for pod in cluster.pods.iter().filter(|pod| !pod.node.is_empty()) {
-            if let Some((_, free)) = room.nodes.iter_mut().find(|(name, _)| *name == pod.node) {
-                *free = *free - pod.requests;
+        room.subtract(cluster.pods.iter().filter(|pod| pod.attempt.is_none_or(&stays)));
+        room.reserve(&expected(cluster, stays));
+        room
+    }
+
+    fn subtract<'a>(&mut self, pods: impl Iterator<Item = &'a Pod>) {
+        for pod in pods.filter(|pod| !pod.node.is_empty()) {
+            if let Ok(at) = self.nodes.binary_search_by(|(node, _)| (**node).cmp(&pod.node)) {
+                self.nodes[at].1 = self.nodes[at].1 - pod.requests;
             }
         }
-        room.reserve(&expected(cluster));
-        room
     }
 
     /// Takes the room of pods that have no node yet; one that fits nowhere takes none, as the scheduler leaves it out.
@@ -99,32 +133,13 @@ impl Room {
             .position(|((_, free), face)| requests.fits(*free) && wish.accepts(face, requests.gpus))
     }
 
-    /// Places the whole gang or names the pod that found no node.
-    pub(crate) fn pack(&self, gang: &[GangPart]) -> Result<Packing, NoFit> {
-        let mut left = self.clone();
-        let mut used = Vec::new();
-        for part in by_size(gang) {
-            for _ in 0..part.count {
-                let Some(index) = left.first_fit(part.requests, &part.wish) else {
-                    let (role, wish) = (part.role.clone(), part.wish.clone());
-                    return Err(NoFit { role, requests: part.requests, wish });
-                };
-                left.nodes[index].1 = left.nodes[index].1 - part.requests;
-                used.push(index);
-            }
-        }
-        used.sort_unstable();
-        used.dedup();
-        Ok(Packing { left, nodes: used })
-    }
-
     /// Everything free, counting overcommitted nodes as empty-handed.
     pub(crate) fn total(&self) -> Resources {
         self.nodes.iter().map(|(_, free)| free.max(Resources::default())).sum()
     }
 
     /// The node with the most of what the pod asks for, as `(name, free)`.
-    pub(crate) fn roomiest_for(&self, requests: Resources) -> Option<&(String, Resources)> {
+    pub(crate) fn roomiest_for(&self, requests: Resources) -> Option<&(Arc<str>, Resources)> {
         self.nodes.iter().rev().max_by_key(|(_, free)| closeness(*free, requests))
     }
 }
@@ -137,13 +152,6 @@ pub(crate) fn closeness(free: Resources, requests: Resources) -> i128 {
     share(free.cpu_milli, requests.cpu_milli)
         .min(share(free.memory_bytes, requests.memory_bytes))
         .min(share(free.gpus, requests.gpus))
-}
-
-/// Largest pods first, so that the hardest to place choose first. Ties keep the role's name order.
-fn by_size(gang: &[GangPart]) -> Vec<&GangPart> {
-    let mut parts: Vec<&GangPart> = gang.iter().collect();
-    parts.sort_by(|a, b| size(b.requests).cmp(&size(a.requests)).then_with(|| a.role.cmp(&b.role)));
-    parts
 }
 
 pub(crate) fn size(requests: Resources) -> (i64, i64, i64) {
@@ -160,11 +168,12 @@ pub(crate) fn pod(role: &str) -> String {
 
 /// Requests of pods that will come, and the nodes that they ask for: unbound ones, and those that a live attempt still
 /// lacks. Largest first.
-fn expected(cluster: &Cluster) -> Vec<(Resources, Option<&NodeWish>)> {
-    let unbound = cluster.pods.iter().filter(|pod| pod.node.is_empty());
+fn expected(cluster: &Cluster, stays: impl Fn(AttemptId) -> bool) -> Vec<(Resources, Option<&NodeWish>)> {
+    let unbound = cluster.pods.iter().filter(|pod| pod.node.is_empty() && pod.attempt.is_none_or(&stays));
     let unbound = unbound.map(|pod| (pod.requests, wish_of(cluster, pod)));
     let seen = seen_per_role(&cluster.pods);
-    let lacking = cluster.attempts.iter().flat_map(|held| lacking(held, &seen));
+    let attempts = cluster.attempts.iter().filter(|held| stays(held.id));
+    let lacking = attempts.flat_map(|held| lacking(held, &seen));
     let mut pods: Vec<(Resources, Option<&NodeWish>)> = unbound.chain(lacking).collect();
     pods.sort_by(|a, b| size(b.0).cmp(&size(a.0)).then_with(|| a.1.cmp(&b.1)));
     pods

@@ -128,7 +128,7 @@ impl Tenants {
             let taken = (node.used - node.local()).max(0);
             from_parent = from_parent.min((lent - taken).saturating_add(limit));
         }
-        node.local_left().saturating_add(from_parent)
+        node.local_left().saturating_add(from_parent.max(0))
     }
 
     /// How much more its own limits and those of its ancestors allow, were the rest of the fleet idle.
@@ -174,6 +174,53 @@ impl Tenants {
             Some(parent) => own.max(self.pressure(parent, amount)),
             None => own,
         }
+    }
+}
+
+/// What shares and refusals are told by.
+impl Tenants {
+    pub fn borrowing_limit(&self, tenant: usize) -> Option<i64> {
+        self.nodes[tenant].tenant.borrowing_limit
+    }
+
+    /// How far above its guarantee the tenant is if `amount` were added.
+    pub fn borrowed(&self, tenant: usize, amount: i64) -> i64 {
+        let node = &self.nodes[tenant];
+        node.used.saturating_add(amount).saturating_sub(node.quota).max(0)
+    }
+
+    /// How much more it may take before it borrows: within its own guarantee, or within that of one it belongs to. What lies
+    /// in a root that has children is nobody's guarantee.
+    pub fn guaranteed(&self, tenant: usize) -> i64 {
+        let node = &self.nodes[tenant];
+        let own = node.quota.saturating_sub(node.used);
+        match node.tenant.parent.filter(|parent| self.nodes[*parent].tenant.parent.is_some()) {
+            Some(parent) => own.max(node.local_left().saturating_add(self.guaranteed(parent))),
+            None => own,
+        }
+    }
+
+    /// What of `amount` more the tenant would take from its parent.
+    pub fn passed_on(&self, tenant: usize, amount: i64) -> i64 {
+        (amount - self.nodes[tenant].local_left()).max(0)
+    }
+
+    /// The tenant on the way to the root whose limit keeps `amount` more from being taken.
+    pub fn refuses(&self, tenant: usize, amount: i64) -> Option<usize> {
+        let node = &self.nodes[tenant];
+        let Some(parent) = node.tenant.parent else {
+            return (node.quota - node.used < amount).then_some(tenant);
+        };
+        let wanted = self.passed_on(tenant, amount);
+        if wanted == 0 {
+            return None;
+        }
+        let taken = (node.used - node.local()).max(0);
+        let most = node.tenant.borrowing_limit.map(|limit| (node.quota - node.local()).saturating_add(limit));
+        if most.is_some_and(|most| most - taken < wanted) {
+            return Some(tenant);
+        }
+        self.refuses(parent, wanted)
     }
 }
 

@@ -30,6 +30,7 @@ pub(super) fn cluster(number: u128, name: &str, nodes: &[Resources]) -> Cluster 
         nodes,
         pods: vec![],
         attempts: vec![],
+        leaving: vec![],
     }
 }
 
@@ -49,7 +50,13 @@ pub(super) fn waiting(number: u128, gang: Vec<GangPart>) -> Waiting {
         gang,
         pinned: None,
         overtaken: 0,
+        priority: 0,
     }
+}
+
+pub(super) fn held(id: AttemptId, gang: Vec<GangPart>) -> Held {
+    let queue = "research".into();
+    Held { id, gang, queue, usage: Usage::new(), assigned_at: Timestamp(0) }
 }
 
 fn one_core(number: u128) -> Waiting {
@@ -67,7 +74,11 @@ pub(super) fn codes(blocked: &Blocked) -> Vec<&'static str> {
 #[test]
 fn two_equal_jobs_go_to_different_clusters_and_a_third_waits_with_reasons() {
     let whole = |n| waiting(n, gang(res(1, 1, 0), 1, res(1, 1, 0)));
-    let plan = plan(&Input { clusters: two_small(), waiting: vec![whole(1), whole(2), whole(3)] });
+    let plan = plan(&Input {
+        clusters: two_small(),
+        waiting: vec![whole(1), whole(2), whole(3)],
+        ..Input::default()
+    });
     let places: Vec<u128> = plan.assign.iter().map(|assign| assign.cluster.0.as_u128()).collect();
     assert_eq!(places, [1, 2]);
     assert!(plan.assign[0].because.contains("equal to west in every term"), "{}", plan.assign[0].because);
@@ -84,7 +95,8 @@ fn two_equal_jobs_go_to_different_clusters_and_a_third_waits_with_reasons() {
 
 #[test]
 fn equal_jobs_spread_while_both_clusters_have_room() {
-    let plan = plan(&Input { clusters: two_small(), waiting: vec![one_core(1), one_core(2)] });
+    let plan =
+        plan(&Input { clusters: two_small(), waiting: vec![one_core(1), one_core(2)], ..Input::default() });
     assert_eq!(plan.assign[1].cluster.0.as_u128(), 2);
     assert!(
         plan.assign[1].because.ends_with("chosen over east: it runs 0 jobs, there it runs 1 job"),
@@ -100,7 +112,7 @@ fn a_job_bigger_than_every_cluster_is_told_the_largest_node() {
     silent.standing = Standing::Silent { since: Timestamp(0) };
     let mut clusters = two_small();
     clusters.push(silent);
-    let plan = plan(&Input { clusters, waiting: vec![huge] });
+    let plan = plan(&Input { clusters, waiting: vec![huge], ..Input::default() });
     let blocked = &plan.blocked[0];
     assert_eq!(codes(blocked), ["TOO_BIG"]);
     assert_eq!(
@@ -113,7 +125,7 @@ fn a_job_bigger_than_every_cluster_is_told_the_largest_node() {
 #[test]
 fn a_gang_bigger_than_the_sum_of_nodes_is_told_the_sum() {
     let wide = waiting(1, gang(res(1, 1, 0), 5, res(1, 1, 0)));
-    let plan = plan(&Input { clusters: two_small(), waiting: vec![wide] });
+    let plan = plan(&Input { clusters: two_small(), waiting: vec![wide], ..Input::default() });
     assert!(plan.blocked[0].blockers[0].sentence.contains("6 cores, 6 GiB together"), "{:?}", plan.blocked);
 }
 
@@ -124,7 +136,7 @@ fn a_small_job_passes_a_large_one_which_is_told() {
     clusters[0].pods =
         vec![Pod { node: "n0".into(), requests: res(1, 1, 0), attempt: None, role: String::new() }];
     let large = waiting(1, gang(res(2, 1, 0), 0, res(0, 0, 0)));
-    let plan = plan(&Input { clusters, waiting: vec![one_core(2), large] });
+    let plan = plan(&Input { clusters, waiting: vec![one_core(2), large], ..Input::default() });
     assert_eq!(plan.assign[0].job.0.as_u128(), 2);
     assert!(
         plan.blocked[0].sentence.ends_with("1 job that came later fitted and went first"),
@@ -134,7 +146,7 @@ fn a_small_job_passes_a_large_one_which_is_told() {
     let before = Waiting { overtaken: 2, ..waiting(3, gang(res(1, 8, 0), 0, res(0, 0, 0))) };
     let mut full = cluster(1, "east", &[res(2, 8, 0)]);
     full.pods = vec![Pod { node: "n0".into(), requests: res(2, 1, 0), attempt: None, role: String::new() }];
-    let later = super::plan(&Input { clusters: vec![full], waiting: vec![before] });
+    let later = super::plan(&Input { clusters: vec![full], waiting: vec![before], ..Input::default() });
     assert!(later.blocked[0].sentence.ends_with("2 jobs that came later fitted and went first"), "{later:?}");
 }
 
@@ -143,7 +155,7 @@ fn a_silent_cluster_gets_nothing_and_says_since_when() {
     let mut clusters = two_small();
     clusters.truncate(1);
     clusters[0].standing = Standing::Silent { since: Timestamp(1_796_000_000_000_000) };
-    let plan = plan(&Input { clusters, waiting: vec![one_core(1)] });
+    let plan = plan(&Input { clusters, waiting: vec![one_core(1)], ..Input::default() });
     assert_eq!(codes(&plan.blocked[0]), ["CLUSTER_STALE"]);
     assert!(
         plan.blocked[0].sentence.contains("silent since 2026-11-30T00:53:20Z"),
@@ -157,7 +169,7 @@ fn without_any_cluster_the_next_step_is_to_add_one() {
     let mut invited = cluster(1, "east", &[]);
     invited.standing = Standing::NotAccepted;
     for clusters in [vec![], vec![invited]] {
-        let plan = plan(&Input { clusters, waiting: vec![one_core(1)] });
+        let plan = plan(&Input { clusters, waiting: vec![one_core(1)], ..Input::default() });
         assert_eq!(codes(&plan.blocked[0]), ["NO_CLUSTER"]);
     }
 }
@@ -167,7 +179,7 @@ fn a_pinned_job_hears_that_another_cluster_would_take_it() {
     let mut clusters = two_small();
     clusters[0].nodes[0].usable = false;
     let pinned = Waiting { pinned: Some(clusters[0].id), ..one_core(1) };
-    let plan = plan(&Input { clusters, waiting: vec![pinned] });
+    let plan = plan(&Input { clusters, waiting: vec![pinned], ..Input::default() });
     assert_eq!(codes(&plan.blocked[0]), ["PINNED", "NO_READY_NODE"]);
     assert!(plan.blocked[0].blockers[0].sentence.contains("west would take it now"));
 }
@@ -176,7 +188,7 @@ fn a_pinned_job_hears_that_another_cluster_would_take_it() {
 fn room_is_held_for_pods_of_an_attempt_that_are_not_seen_yet() {
     let mut east = cluster(1, "east", &[res(4, 8, 0)]);
     let id = AttemptId { job: JobId(Uuid::from_u128(9)), number: 1 };
-    east.attempts = vec![Held { id, gang: gang(res(1, 1, 0), 2, res(1, 1, 0)) }];
+    east.attempts = vec![held(id, gang(res(1, 1, 0), 2, res(1, 1, 0)))];
     assert_eq!(Room::free(&east).total(), res(1, 5, 0));
     east.pods = vec![
         Pod { node: "n0".into(), requests: res(1, 1, 0), attempt: Some(id), role: "head".into() },
@@ -188,7 +200,7 @@ fn room_is_held_for_pods_of_an_attempt_that_are_not_seen_yet() {
 #[test]
 fn work_without_gpus_keeps_off_gpu_nodes() {
     let clusters = vec![cluster(1, "east", &[res(8, 8, 8)]), cluster(2, "west", &[res(8, 8, 0)])];
-    let plan = plan(&Input { clusters, waiting: vec![one_core(1), one_core(2)] });
+    let plan = plan(&Input { clusters, waiting: vec![one_core(1), one_core(2)], ..Input::default() });
     assert!(plan.assign.iter().all(|assign| assign.cluster.0.as_u128() == 2), "{plan:?}");
 }
 
@@ -203,9 +215,9 @@ fn any_cluster(number: u128) -> impl Strategy<Value = Cluster> {
         1 => Just(Standing::NotAccepted)
     ];
     let pods = vec((0_u32..5, any_res(3)), 0..4);
-    let held = vec((0_u32..3, any_res(3)), 0..2);
-    (vec((any_res(8), any::<bool>()), 0..4), standing, pods, held).prop_map(
-        move |(nodes, standing, pods, held)| {
+    let attempts = vec((0_u32..3, any_res(3)), 0..2);
+    (vec((any_res(8), any::<bool>()), 0..4), standing, pods, attempts).prop_map(
+        move |(nodes, standing, pods, attempts)| {
             let mut made =
                 cluster(number, &format!("c{number}"), &nodes.iter().map(|node| node.0).collect::<Vec<_>>());
             made.standing = standing;
@@ -222,10 +234,9 @@ fn any_cluster(number: u128) -> impl Strategy<Value = Cluster> {
                 })
                 .collect();
             made.attempts = (100..)
-                .zip(held)
-                .map(|(n, (workers, each))| Held {
-                    id: AttemptId { job: JobId(Uuid::from_u128(n)), number: 1 },
-                    gang: gang(each, workers, each),
+                .zip(attempts)
+                .map(|(n, (workers, each))| {
+                    held(AttemptId { job: JobId(Uuid::from_u128(n)), number: 1 }, gang(each, workers, each))
                 })
                 .collect();
             made
@@ -247,8 +258,11 @@ fn any_waiting() -> impl Strategy<Value = Vec<Waiting>> {
 }
 
 fn any_input() -> impl Strategy<Value = Input> {
-    (any_cluster(1), any_cluster(2), any_cluster(3), any_waiting())
-        .prop_map(|(a, b, c, waiting)| Input { clusters: vec![a, b, c], waiting })
+    (any_cluster(1), any_cluster(2), any_cluster(3), any_waiting()).prop_map(|(a, b, c, waiting)| Input {
+        clusters: vec![a, b, c],
+        waiting,
+        ..Input::default()
+    })
 }
 
 proptest! {
@@ -262,9 +276,7 @@ proptest! {
         for blocked in &plan.blocked {
             prop_assert!(!blocked.blockers.is_empty());
             prop_assert!(blocked.position >= 1 && blocked.position <= blocked.queue_length);
-            let mut sorted = blocked.blockers.clone();
-            sorted.sort_by_key(|blocker| blocker.code);
-            prop_assert_eq!(&sorted, &blocked.blockers);
+            prop_assert!(blocked.blockers.is_sorted_by_key(|blocker| (blocker.with.len(), blocker.code)));
         }
     }
 

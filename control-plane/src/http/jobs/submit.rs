@@ -274,11 +274,18 @@ fn warnings(new: &NewJob, parsed: &ParsedRayJob, mut input: Input) -> Vec<String
         gang: new.gang.clone(),
         pinned: new.pinned,
         overtaken: 0,
+        priority: 0,
     }];
-    let blockers = plan(&input).blocked.into_iter().flat_map(|blocked| blocked.blockers);
-    let lasts = |code| matches!(code, Cause::TooBig | Cause::NoMatchingNode | Cause::NoCluster);
-    let lasting = blockers.filter(|blocker| lasts(blocker.code));
-    warnings.extend(lasting.map(|blocker| format!("{}; {}", blocker.sentence, blocker.try_this)));
+    let lasts = |code| {
+        matches!(
+            code,
+            Cause::TooBig | Cause::QuotaNever | Cause::NoMatchingNode | Cause::NoFlavor | Cause::NoCluster
+        )
+    };
+    for blocked in plan(&input).blocked {
+        let lasting = blocked.blockers.iter().filter(|blocker| lasts(blocker.code));
+        warnings.extend(lasting.map(|blocker| format!("{}; {}", blocker.sentence, blocker.try_this)));
+    }
     warnings
 }
 

@@ -5,6 +5,8 @@
 pub mod advance;
 pub mod priority;
 #[cfg(test)]
+mod quota_tests;
+#[cfg(test)]
 mod tests;
 pub mod waiting;
 

@@ -193,19 +193,20 @@ async fn blockers_are_news_only_when_they_differ() {
         position: 1,
         queue_length: 2,
         sentence: "queued in research, 1st of 2: no cluster".into(),
-        blockers: vec![Blocker {
+        blockers: std::sync::Arc::new(vec![Blocker {
             code: Cause::NoCluster,
             cluster: String::new(),
             sentence: "no cluster".into(),
             try_this: "add one".into(),
-        }],
+            with: vec![],
+        }]),
     };
     let mut db = store.pool().acquire().await.unwrap();
     assert_eq!(waiting::save_blocked(&mut db, &blocked, NOW).await.unwrap(), Some(2));
     assert_eq!(waiting::save_blocked(&mut db, &blocked, NOW.plus_millis(1_000)).await.unwrap(), None);
     let row = store.job("train").await.unwrap().unwrap();
     assert_eq!((row.position, row.queue_length, row.decided_at), (Some(1), Some(2), Some(NOW)));
-    assert_eq!((row.blockers, row.reason.as_str()), (blocked.blockers.clone(), "NO_CLUSTER"));
+    assert_eq!((row.blockers, row.reason.as_str()), (blocked.blockers.to_vec(), "NO_CLUSTER"));
     let later = NOW.plus_millis(10_000);
     assert_eq!(waiting::save_blocked(&mut db, &blocked, later).await.unwrap(), None);
     assert_eq!(store.job("train").await.unwrap().unwrap().decided_at, Some(later), "its age is kept fresh");

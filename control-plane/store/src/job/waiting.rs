@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
-    dispatch::{Blocked, Cluster, Held, Input, Node, Pod, Standing, Waiting},
+    dispatch::{Blocked, Cluster, Held, Input, Node, Pod, Standing, Usage, Waiting},
     id::{AttemptId, ClusterId, JobId},
     placement::Face,
     silence::{Judge, Word},
@@ -37,7 +37,10 @@ pub async fn snapshot(db: &mut PgConnection, silence: Judge) -> Result<Input> {
     add_nodes(db, &mut clusters).await?;
     add_pods(db, &mut clusters).await?;
     add_attempts(db, &mut clusters).await?;
-    Ok(Input { clusters: clusters.into_values().collect(), waiting: waiting(db).await? })
+    add_leaving(db, &mut clusters).await?;
+    let policy = crate::quota::policy(db).await?;
+    let clusters = clusters.into_values().collect();
+    Ok(Input { clusters, waiting: waiting(db).await?, policy, now: silence.now })
 }
 
 type Clusters = BTreeMap<ClusterId, Cluster>;
@@ -60,7 +63,8 @@ async fn clusters(db: &mut PgConnection, silence: Judge) -> Result<Clusters> {
                 Word::Never => Standing::Silent { since: accepted.unwrap_or(created) },
             };
             let name = row.try_get("name")?;
-            Ok((id, Cluster { id, name, standing, nodes: vec![], pods: vec![], attempts: vec![] }))
+            let (nodes, pods, attempts, leaving) = (vec![], vec![], vec![], vec![]);
+            Ok((id, Cluster { id, name, standing, nodes, pods, attempts, leaving }))
         })
         .collect()
 }
@@ -117,26 +121,53 @@ async fn add_pods(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> 
 
 async fn add_attempts(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
     let rows = sqlx::query(
-        "select a.cluster_id, a.job_id, a.number as attempt, j.gang
+        "select a.cluster_id, a.job_id, a.number as attempt, j.gang, j.queue, a.usage, a.assigned_at
          from attempt a join job j on j.id = a.job_id where a.ended_at is null",
     )
     .fetch_all(db)
     .await?;
-    for row in &rows {
+    hold(&rows, clusters, |cluster, held| cluster.attempts.push(held))
+}
+
+/// Attempts that are over while pods of them are still there. Of a lost one it is proven that nothing runs.
+async fn add_leaving(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
+    let rows = sqlx::query(
+        "select a.cluster_id, a.job_id, a.number as attempt, j.gang, j.queue, a.usage, a.assigned_at
+         from attempt a join job j on j.id = a.job_id
+         where a.ended_at is not null and a.state <> 'lost'
+           and (a.cluster_id, a.job_id, a.number) in (
+               select cluster_id, job_id, attempt from pod
+               where job_id is not null and not gone and finished_at is null and phase not in ('Succeeded', 'Failed'))",
+    )
+    .fetch_all(db)
+    .await?;
+    hold(&rows, clusters, |cluster, held| cluster.leaving.push(held))
+}
+
+fn hold(rows: &[PgRow], clusters: &mut Clusters, keep: fn(&mut Cluster, Held)) -> Result<()> {
+    for row in rows {
         let id: Option<AttemptId> = attempt_id(row)?;
         let cluster = clusters.get_mut(&ClusterId(row.try_get("cluster_id")?));
         if let (Some(id), Some(cluster)) = (id, cluster) {
-            cluster.attempts.push(Held { id, gang: gang(row)? });
+            let usage = row.try_get::<Json<Usage>, _>("usage")?.0;
+            let (queue, assigned_at) = (row.try_get("queue")?, stamp(row.try_get("assigned_at")?));
+            keep(cluster, Held { id, gang: gang(row)?, queue, usage, assigned_at });
         }
     }
     Ok(())
 }
 
+/// Jobs of each queue that a pass looks at: the most urgent, then the oldest. A queue that is flooded hides no other.
+const OF_A_QUEUE: i64 = 10_000;
+
 async fn waiting(db: &mut PgConnection) -> Result<Vec<Waiting>> {
     let rows = sqlx::query(
-        "select id, name, queue, submitted_at, gang, pinned_cluster from job where state = 'queued'
-         order by submitted_at, id limit 10000",
+        "select j.* from queue q cross join lateral (
+             select id, name, queue, submitted_at, gang, pinned_cluster, priority from job
+             where queue = q.name and state = 'queued' order by priority desc, submitted_at, id limit $1) j
+         order by j.submitted_at, j.id",
     )
+    .bind(OF_A_QUEUE)
     .fetch_all(&mut *db)
     .await?;
     let mut waiting = rows.iter().map(read).collect::<Result<Vec<_>>>()?;
@@ -161,6 +192,7 @@ fn read(row: &PgRow) -> Result<Waiting> {
         gang: gang(row)?,
         pinned: row.try_get::<Option<_>, _>("pinned_cluster")?.map(ClusterId),
         overtaken: 0,
+        priority: row.try_get("priority")?,
     })
 }
 
@@ -200,7 +232,7 @@ pub async fn save_blocked(db: &mut PgConnection, blocked: &Blocked, now: Timesta
     .bind(&blocked.sentence)
     .bind(i32::try_from(blocked.position).unwrap_or(i32::MAX))
     .bind(i32::try_from(blocked.queue_length).unwrap_or(i32::MAX))
-    .bind(Json(&blocked.blockers))
+    .bind(Json(blocked.blockers.as_ref()))
     .bind(blocked.blockers.first().map_or("", |blocker| blocker.code.word()))
     .bind(at(now))
     .bind(at(now.plus_millis(-REFRESH_MS)))

@@ -1,0 +1,178 @@
+//! Quota over passes of the dispatcher, on a real database.
+
+#![allow(clippy::unwrap_used)]
+
+use squadron_core::{
+    attempt::{Event, advance as decide},
+    dispatch::{Assign, Blocked, Plan, Usage, plan},
+    fact::{AttemptFact, AttemptStep, Fact, PodFact},
+    id::{AttemptId, ClusterId, JobId},
+    quota::{Flavor, Policy, Quota, Resource, diff},
+    silence::Judge,
+};
+
+use super::{advance, waiting};
+use crate::{
+    Store, attempt,
+    cursor::Position,
+    node, pod, quota,
+    testing::{
+        self,
+        fixture::{self, NOW, ONE},
+    },
+};
+
+/// Every node has the flavor `any`, and research may use so many cores of it.
+async fn declare(store: &Store, cores: i64) {
+    let target = |before: &Policy| {
+        let mut target = before.clone();
+        target.flavors = vec![Flavor { name: "any".into(), ..Flavor::default() }];
+        let amount = |nominal| Quota { nominal, ..Quota::default() };
+        let named = [(Resource::Cpu, amount(cores * 1_000)), (Resource::Memory, amount(1 << 40))];
+        let research = target.queues.iter_mut().find(|queue| queue.name == "research").unwrap();
+        research.quotas = [("any".to_owned(), named.into())].into();
+        target
+    };
+    store
+        .txn("test", &target, |db, target| {
+            Box::pin(async move {
+                quota::lock(db).await?;
+                let before = quota::policy(db).await?;
+                let target = target(&before);
+                quota::apply(db, &target, &diff(&before, &target), NOW).await
+            })
+        })
+        .await
+        .unwrap();
+}
+
+/// A cluster with four cores.
+async fn east(store: &Store) -> ClusterId {
+    let east = fixture::cluster(store, "east").await;
+    let mut db = store.pool().acquire().await.unwrap();
+    node::show(&mut db, east, &fixture::node("n1"), Position { epoch: 1, seq: 1 }, NOW).await.unwrap();
+    east
+}
+
+/// One pass, committed as the dispatcher commits it.
+async fn pass(store: &Store) -> Plan {
+    let input = store
+        .txn("test", &(), |db, ()| Box::pin(waiting::snapshot(db, Judge { now: NOW, after_ms: 1 })))
+        .await
+        .unwrap();
+    let plan = plan(&input);
+    for assign in &plan.assign {
+        commit(store, assign).await;
+    }
+    plan
+}
+
+async fn commit(store: &Store, assign: &Assign) {
+    let (cluster, because) = (assign.cluster, assign.because.as_str());
+    let id = tell(store, assign.job, Event::Assigned { cluster, cluster_name: "east", because }).await;
+    let mut db = store.pool().acquire().await.unwrap();
+    attempt::charge(&mut db, id, &assign.usage).await.unwrap();
+}
+
+async fn tell(store: &Store, job: JobId, event: Event<'_>) -> AttemptId {
+    let mut db = store.pool().acquire().await.unwrap();
+    let before = advance::lock(&mut db, job).await.unwrap().unwrap();
+    let step = decide(&before, event, NOW).unwrap();
+    advance::save(&mut db, &step).await.unwrap();
+    step.job.attempt_id().unwrap()
+}
+
+async fn show_pod(store: &Store, cluster: ClusterId, fact: &PodFact, seq: i64) {
+    let mut db = store.pool().acquire().await.unwrap();
+    pod::show(&mut db, cluster, fact, Position { epoch: 1, seq }, NOW).await.unwrap();
+}
+
+fn jobs(plan: &Plan) -> Vec<JobId> {
+    plan.assign.iter().map(|assign| assign.job).collect()
+}
+
+fn first(blocked: &[Blocked]) -> (&str, &str) {
+    let blocker = &blocked[0].blockers[0];
+    (blocker.code.word(), &blocker.sentence)
+}
+
+#[tokio::test]
+async fn quota_is_free_again_when_the_attempt_is_over_and_its_pods_are_gone() {
+    let store = testing::store().await;
+    let east = east(&store).await;
+    let ids = [fixture::queued(&store, "a").await.id, fixture::queued(&store, "b").await.id];
+    declare(&store, 1).await;
+    let one = pass(&store).await;
+    assert_eq!(jobs(&one), [ids[0]]);
+    assert_eq!(one.assign[0].usage, Usage::from([("any".to_owned(), ONE)]));
+    let again = pass(&store).await;
+    assert_eq!((jobs(&again), first(&again.blocked).0), (vec![], "QUOTA_EXHAUSTED"));
+    let running = AttemptId { job: ids[0], number: 1 };
+    show_pod(&store, east, &fixture::pod("h", Some(running)), 2).await;
+    tell(&store, ids[0], Event::CancelRequested { by: "ann", why: "" }).await;
+    assert_eq!(jobs(&pass(&store).await), [], "it is asked to stop, and not gone");
+    let step = AttemptFact { attempt: running, step: AttemptStep::Removed, message: String::new() };
+    tell(&store, ids[0], Event::Fact { from: east, fact: &Fact::Attempt(step), pods: &[] }).await;
+    assert_eq!(jobs(&pass(&store).await), [], "its RayJob is gone, and a pod is there");
+    let gone = PodFact { gone: true, ..fixture::pod("h", Some(running)) };
+    show_pod(&store, east, &gone, 3).await;
+    assert_eq!(jobs(&pass(&store).await), [ids[1]]);
+}
+
+#[tokio::test]
+async fn a_quota_that_is_cut_stops_nothing_and_lets_nobody_new_start() {
+    let store = testing::store().await;
+    let east = east(&store).await;
+    for name in ["a", "b", "c"] {
+        fixture::queued(&store, name).await;
+    }
+    declare(&store, 2).await;
+    assert_eq!(pass(&store).await.assign.len(), 2);
+    declare(&store, 1).await;
+    let cut = pass(&store).await;
+    assert_eq!(jobs(&cut), []);
+    assert_eq!(
+        first(&cut.blocked),
+        (
+            "QUOTA_EXHAUSTED",
+            "research may use 1 core of any and uses 2 cores (research 2 cores); the job asks for 1 core; that is more \
+             than its quota since that was lowered, and nothing is stopped for it"
+        )
+    );
+    assert_eq!(store.desired(east).await.unwrap().1.len(), 2, "both are still wanted");
+    declare(&store, 3).await;
+    assert_eq!(pass(&store).await.assign.len(), 1);
+}
+
+#[tokio::test]
+async fn attempts_from_before_there_were_quotas_count_as_well() {
+    let store = testing::store().await;
+    east(&store).await;
+    for name in ["a", "b"] {
+        fixture::queued(&store, name).await;
+    }
+    let before = pass(&store).await;
+    assert!(before.assign.iter().all(|assign| assign.usage.is_empty()));
+    let late = fixture::queued(&store, "late").await;
+    declare(&store, 2).await;
+    assert_eq!(jobs(&pass(&store).await), []);
+    declare(&store, 3).await;
+    assert_eq!(jobs(&pass(&store).await), [late.id]);
+}
+
+#[tokio::test]
+async fn a_flooded_queue_hides_no_other_from_the_dispatcher() {
+    let store = testing::store().await;
+    let waits = fixture::queued(&store, "waits").await;
+    store.ensure_queue(&"flood".parse().unwrap(), NOW).await.unwrap();
+    let flood = "insert into job (id, name, namespace, queue, state, owner, manifest, gang, submitted_at)
+                 select gen_random_uuid(), 'f' || n, 'default', 'flood', 'queued', 'bob', '', '[]', to_timestamp(n)
+                 from generate_series(1, $1) n";
+    fixture::execute(&store, flood, 10_050).await;
+    let input = store
+        .txn("test", &(), |db, ()| Box::pin(waiting::snapshot(db, Judge { now: NOW, after_ms: 1 })))
+        .await
+        .unwrap();
+    assert_eq!(input.waiting.len(), 10_001);
+    assert!(input.waiting.iter().any(|job| job.job == waits.id));
+}

@@ -1,0 +1,191 @@
+//! Explaining: why a job waits, with the change that starts it first.
+//!
+//! Owns the rank of blockers. Each names one thing that could change, and in `with` what must change besides; that is found
+//! by trying what would be if it had changed ([`whatif`]), not by guessing. Invariants: there is at least one; those of which
+//! one change is enough stand first, among them the most actionable. Equal jobs are explained once.
+
+mod quota;
+#[cfg(test)]
+mod tests;
+mod view;
+mod whatif;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::{
+    dispatch::{
+        Blocked, Blocker, Cause, Standing, Waiting,
+        blockers::{Looked, is_too_small, nowhere, of_cluster, pinned_elsewhere, too_big},
+        explain::{
+            view::{View, Views},
+            whatif::{Case, words},
+        },
+        plan::Pass,
+        site::is_allowed,
+    },
+    id::JobId,
+    sentence::{count, ordinal},
+    time::Timestamp,
+};
+
+/// Every job that still waits, with its place in its queue and its blockers.
+pub(super) fn blocked(mut pass: Pass<'_>, placed: &[JobId]) -> Vec<Blocked> {
+    let overtakers = overtakers(&pass, placed);
+    let strict: Vec<_> = pass.groups.iter().map(|group| pass.quotas.limits(group.place)).collect();
+    pass.release_kept_quota();
+    let mut views = Views::new(&pass);
+    let mut left: Vec<(&Waiting, Arc<Vec<Blocker>>)> = Vec::new();
+    for (group, strict) in pass.groups.iter().zip(strict) {
+        let Some(job) = group.head() else { continue };
+        let case = Case::new(&pass, job, group.place, strict);
+        let blockers = Arc::new(explain(&case, &views.of(&pass, group.place)));
+        left.extend(group.waiting().iter().map(|job| (*job, Arc::clone(&blockers))));
+    }
+    left.sort_by_key(|(job, _)| (&job.queue, std::cmp::Reverse(job.priority), job.submitted_at, job.job));
+    told(&pass, left, &overtakers)
+}
+
+type Overtakers<'a> = BTreeMap<&'a str, Vec<(Timestamp, JobId)>>;
+
+/// Jobs that were placed in this pass, by queue, the oldest first.
+fn overtakers<'a>(pass: &Pass<'a>, placed: &[JobId]) -> Overtakers<'a> {
+    let placed: std::collections::BTreeSet<&JobId> = placed.iter().collect();
+    let mut overtakers = Overtakers::new();
+    for job in pass.input.waiting.iter().filter(|job| placed.contains(&job.job)) {
+        overtakers.entry(job.queue.as_str()).or_default().push((job.submitted_at, job.job));
+    }
+    overtakers.values_mut().for_each(|jobs| jobs.sort_unstable());
+    overtakers
+}
+
+/// One entry for each job; `left` is sorted by queue and place.
+fn told(
+    pass: &Pass<'_>,
+    left: Vec<(&Waiting, Arc<Vec<Blocker>>)>,
+    overtakers: &Overtakers<'_>,
+) -> Vec<Blocked> {
+    let mut blocked = Vec::with_capacity(left.len());
+    for queue in left.chunk_by(|a, b| a.0.queue == b.0.queue) {
+        let length = u32::try_from(queue.len()).unwrap_or(u32::MAX);
+        let placed = overtakers.get(queue[0].0.queue.as_str()).map_or(&[][..], Vec::as_slice);
+        for (position, (job, blockers)) in (1..).zip(queue) {
+            let later = placed.len() - placed.partition_point(|other| *other < (job.submitted_at, job.job));
+            let overtaken = later + usize::try_from(job.overtaken).unwrap_or(usize::MAX);
+            let mut sentence = sentence(job, position, length, overtaken, blockers);
+            sentence.push_str(&kept_for(pass, job));
+            let blockers = Arc::clone(blockers);
+            blocked.push(Blocked { job: job.job, position, queue_length: length, sentence, blockers });
+        }
+    }
+    blocked
+}
+
+/// `queued in research, 2nd of 3: east is full…`.
+fn sentence(job: &Waiting, position: u32, length: u32, overtaken: usize, blockers: &[Blocker]) -> String {
+    let first = blockers.first().map_or("", |blocker| blocker.sentence.as_str());
+    let mut text = format!("queued in {}, {} of {length}: {first}", job.queue, ordinal(position));
+    let is_never =
+        |code| matches!(code, Cause::TooBig | Cause::NoCluster | Cause::NoMatchingNode | Cause::QuotaNever);
+    let could_run = !blockers.iter().all(|blocker| is_never(blocker.code));
+    if overtaken > 0 && could_run {
+        text.push_str(&format!("; {} that came later fitted and went first", count(overtaken, "job")));
+    }
+    text
+}
+
+fn kept_for(pass: &Pass<'_>, job: &Waiting) -> String {
+    let kept = pass.kept.as_ref().filter(|kept| kept.job == job.job);
+    kept.map_or_else(String::new, |kept| {
+        let cluster = &pass.sites[kept.site].cluster.name;
+        format!("; it has waited long, so {cluster} is kept for it")
+    })
+}
+
+/// Why the job fits on none of the clusters that it may use. Never empty.
+fn explain(case: &Case<'_>, views: &[View<'_>]) -> Vec<Blocker> {
+    let job = case.job;
+    if let Some(broken) = quota::broken(case) {
+        return vec![broken];
+    }
+    let accepted: Vec<&View<'_>> =
+        views.iter().filter(|view| view.cluster.standing != Standing::NotAccepted).collect();
+    let considered: Vec<&View<'_>> =
+        accepted.iter().filter(|view| is_allowed(job.pinned, view.cluster.id)).copied().collect();
+    let looked: Vec<Looked<'_>> = views.iter().map(View::looked).collect();
+    if considered.is_empty() {
+        let pinned = views.iter().find(|view| Some(view.cluster.id) == job.pinned);
+        return vec![case.besides(nowhere(job, &looked), pinned)];
+    }
+    if let Some(too_big) = bigger_than_all(case, &considered) {
+        return vec![too_big];
+    }
+    let mut blockers: Vec<Blocker> = considered.iter().filter_map(|view| of_view(case, view)).collect();
+    blockers.extend(quota::of_queue(case, &considered));
+    let others = accepted.iter().filter(|view| !is_allowed(job.pinned, view.cluster.id));
+    let mut takers: Vec<String> =
+        others.filter(|view| case.fits(view, &[])).map(|view| view.cluster.name.clone()).collect();
+    takers.sort();
+    blockers.extend(pinned_elsewhere(considered[0].cluster.as_ref(), &takers));
+    blockers.sort_by(|a, b| (a.with.len(), a.code, &a.cluster).cmp(&(b.with.len(), b.code, &b.cluster)));
+    blockers
+}
+
+/// No cluster could hold it even when empty, whatever its queue may use there.
+fn bigger_than_all(case: &Case<'_>, considered: &[&View<'_>]) -> Option<Blocker> {
+    let with_nodes: Vec<&&View<'_>> = considered.iter().filter(|view| !view.whole.nodes.is_empty()).collect();
+    if with_nodes.is_empty() || !with_nodes.iter().all(|view| is_too_small(case.job, view.whole)) {
+        return None;
+    }
+    let looked: Vec<Looked<'_>> =
+        with_nodes.iter().map(|view| Looked { cluster: view.whole, free: &view.free }).collect();
+    let blocker = too_big(case.job, &looked.iter().collect::<Vec<_>>());
+    let needs = with_nodes.iter().filter_map(|view| case.needs(view, &[blocker.code]));
+    let with = needs.min_by_key(Vec::len).unwrap_or_default();
+    Some(case.also(blocker, with))
+}
+
+/// What the cluster lacks; nothing if all it lacks is quota.
+fn of_view(case: &Case<'_>, view: &View<'_>) -> Option<Blocker> {
+    let needs = case.needs(view, &[])?;
+    let blocker = match needs.as_slice() {
+        [Cause::QuotaExhausted] => return None,
+        [Cause::Reserved, ..] => reserved(case, view),
+        needs if needs.contains(&Cause::NoFlavor) => quota::no_flavor(case, view),
+        _ => of_cluster(case.job, &view.looked()),
+    };
+    Some(case.besides(blocker, Some(view)))
+}
+
+fn reserved(case: &Case<'_>, view: &View<'_>) -> Blocker {
+    let name = &view.cluster.name;
+    let gang = case.kept_name();
+    Blocker {
+        code: Cause::Reserved,
+        cluster: name.clone(),
+        sentence: format!(
+            "{name} has room for it, but that is kept for {gang}, which has waited longer than {} hours; only what fits \
+             beside that gang may start there",
+            crate::dispatch::STARVES_AFTER_MS / 3_600_000
+        ),
+        try_this: format!("wait until {gang} runs, or cancel it"),
+        with: Vec::new(),
+    }
+}
+
+impl Case<'_> {
+    /// The blocker with what must change besides, so that the job starts.
+    fn besides(&self, blocker: Blocker, view: Option<&View<'_>>) -> Blocker {
+        let with = match view {
+            Some(view) => self.needs(view, &[blocker.code]).unwrap_or_default(),
+            None => self.quota_needs(),
+        };
+        self.also(blocker, with)
+    }
+
+    fn also(&self, mut blocker: Blocker, with: Vec<Cause>) -> Blocker {
+        if !with.is_empty() {
+            blocker.sentence.push_str(&format!("; besides, {}", words(&with, &self.job.queue)));
+        }
+        Blocker { with, ..blocker }
+    }
+}

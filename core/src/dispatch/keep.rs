@@ -1,0 +1,163 @@
+//! Keeping: a cluster is held for the gang that has starved longest, so that small work cannot nibble away its room for ever.
+//!
+//! Only age triggers it. While a cluster is kept, another job may go there only if it fits beside the gang as if it, and
+//! everything that was started there since the gang starves, ran for ever: how long work runs is not known, so only what was
+//! there before is waited for. The gang's quota is kept as well. Invariants: at most one cluster is kept; what borrows
+//! keeps nothing while a job waits that stays within a guarantee. Nothing is remembered between passes: the same rule picks
+//! the same cluster again, because only there the room for the gang is not given away. Fails by waiting for work that runs
+//! long; repaired by its end.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    dispatch::{
+        Cluster, Waiting, gang_total,
+        pack::{Charge, Kind, Limits, Packing},
+        plan::Pass,
+        quota::Place,
+        room::Room,
+        turns::Class,
+    },
+    id::{AttemptId, JobId},
+    resources::Resources,
+    time::Timestamp,
+};
+
+/// A job that has waited so long for room, in milliseconds, has a cluster kept for it. The length was measured for gangs
+/// within their guarantee: docs/benchmarks/replay.md.
+pub const STARVES_AFTER_MS: i64 = 12 * 3_600_000;
+
+/// A cluster that is held for the next job of a group.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) group: usize,
+    pub(super) site: usize,
+    /// What others may take for as long as they like.
+    pub(super) beside: Room,
+    pub(super) job: JobId,
+    charge: Charge,
+    place: Option<Place>,
+}
+
+/// Where a starving job would go, once what was there before it starved is over.
+struct Hope {
+    site: usize,
+    beside: Room,
+    charge: Charge,
+}
+
+impl Pass<'_> {
+    /// Places the first starving job that fits now, and keeps a cluster for the first that does not.
+    pub(super) fn keep_for_the_starving(&mut self) {
+        let mut placed = false;
+        for (group, hope) in self.starving() {
+            if !self.fits_now(group) {
+                self.keep(group, hope);
+                return;
+            }
+            placed = placed || self.place_now(group);
+        }
+    }
+
+    fn keep(&mut self, group: usize, hope: Hope) {
+        let Some(job) = self.groups[group].head() else { return };
+        let place = self.groups[group].place;
+        if let Some(place) = place {
+            self.quotas.take(place, &job.queue, &hope.charge);
+        }
+        self.set_aside(group);
+        let Hope { site, beside, charge } = hope;
+        self.kept = Some(Kept { group, site, beside, job: job.job, charge, place });
+    }
+
+    /// Ends the hold on the gang's quota, so that others can be told what is really used.
+    pub(super) fn release_kept_quota(&mut self) {
+        let Some(kept) = &self.kept else { return };
+        if let (Some(place), Some(job)) = (kept.place, self.groups[kept.group].head()) {
+            self.quotas.give_back(place, &job.queue, &kept.charge);
+        }
+    }
+
+    /// A job is placed on a cluster; if that is kept, it takes from what others may have.
+    pub(super) fn take_beside(&mut self, site: usize, packing: &Packing) {
+        if let Some(kept) = self.kept.as_mut().filter(|kept| kept.site == site) {
+            kept.beside = kept.beside.less(&self.sites[site].free, &packing.left);
+        }
+    }
+
+    fn fits_now(&mut self, group: usize) -> bool {
+        (0..self.sites.len()).any(|site| self.look(group, site))
+    }
+
+    /// Groups whose next job starves and has hope, those within a guarantee first, then the older.
+    fn starving(&self) -> Vec<(usize, Hope)> {
+        let old = |job: &Waiting| self.input.now.millis_since(job.submitted_at) >= STARVES_AFTER_MS;
+        let mut found: Vec<((Class, Timestamp, JobId), usize, Hope)> = Vec::new();
+        for (index, group) in self.groups.iter().enumerate() {
+            let Some(job) = group.head().filter(|job| old(job)) else { continue };
+            if let Some(hope) = self.hope(job, group.place) {
+                let class = self.class(group.place, &hope.charge);
+                found.push(((class, job.submitted_at, job.job), index, hope));
+            }
+        }
+        let borrows = |class| class == Class::Borrowing;
+        if found.iter().any(|(key, ..)| borrows(key.0)) && self.guaranteed_waits() {
+            found.retain(|(key, ..)| !borrows(key.0));
+        }
+        found.sort_by_key(|(key, ..)| *key);
+        found.into_iter().map(|(_, group, hope)| (group, hope)).collect()
+    }
+
+    fn class(&self, place: Option<Place>, charge: &Charge) -> Class {
+        match place {
+            Some(place) if self.quotas.is_guaranteed(place, charge) => Class::Guaranteed,
+            _ => Class::Borrowing,
+        }
+    }
+
+    /// Whether some job waits that would stay within a guarantee on a cluster without work.
+    fn guaranteed_waits(&self) -> bool {
+        self.groups.iter().any(|group| {
+            let (Some(job), Some(place)) = (group.head(), group.place) else { return false };
+            let limits = self.quotas.limits(group.place);
+            let sites = self.sites.iter().filter(|site| site.takes(job));
+            let mut packings =
+                sites.filter_map(|site| site.empty.pack_within(&site.kinds, &job.gang, &limits).ok());
+            packings.any(|packing| self.quotas.is_guaranteed(place, &packing.charge))
+        })
+    }
+
+    /// The cluster where least work has to end before the job fits.
+    fn hope(&self, job: &Waiting, place: Option<Place>) -> Option<Hope> {
+        let limits = self.quotas.limits(place);
+        let since = job.submitted_at.plus_millis(STARVES_AFTER_MS);
+        let sites = self.sites.iter().enumerate().filter(|(_, site)| site.takes(job));
+        let hopes = sites.filter_map(|(index, site)| {
+            let hope = hope_at(index, site.cluster, &site.kinds, job, &limits, since)?;
+            Some((work_before(site.cluster, since), index, hope))
+        });
+        hopes.min_by_key(|(work, index, _)| (*work, *index)).map(|(.., hope)| hope)
+    }
+}
+
+fn hope_at(
+    site: usize,
+    cluster: &Cluster,
+    kinds: &[Kind],
+    job: &Waiting,
+    limits: &Limits,
+    since: Timestamp,
+) -> Option<Hope> {
+    let since_then = cluster.attempts.iter().filter(|held| held.assigned_at >= since);
+    let stays: BTreeSet<AttemptId> = since_then.map(|held| held.id).collect();
+    let packing =
+        Room::beside(cluster, |id| stays.contains(&id)).pack_within(kinds, &job.gang, limits).ok()?;
+    Some(Hope { site, beside: packing.left, charge: packing.charge })
+}
+
+/// GPUs and cores of the attempts that were there before.
+fn work_before(cluster: &Cluster, since: Timestamp) -> (i64, i64) {
+    let before = cluster.attempts.iter().filter(|held| held.assigned_at < since);
+    let sum: Resources = before.map(|held| gang_total(&held.gang)).sum();
+    (sum.gpus, sum.cpu_milli)
+}
