@@ -7,12 +7,16 @@
 
 mod blockers;
 pub mod book;
+mod choice;
 mod choose;
+pub mod estimate;
 mod mismatch;
 #[cfg(test)]
 mod node_tests;
+mod outlook;
 mod plan;
 pub mod predict;
+mod refused;
 mod room;
 pub mod tenants;
 #[cfg(test)]
@@ -20,7 +24,11 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::dispatch::plan::plan;
+pub use crate::dispatch::{
+    choice::{Choice, Ranked, Refusal, Term},
+    outlook::{Outlook, Verdict, outlook},
+    plan::plan,
+};
 use crate::{
     id::{AttemptId, ClusterId, JobId},
     placement::{Face, NodeWish},
@@ -171,6 +179,8 @@ pub struct Assign {
     pub cluster: ClusterId,
     /// Why this cluster, with the terms that were compared.
     pub because: String,
+    /// The candidates with every term, and what the other clusters lacked.
+    pub choice: Choice,
 }
 
 /// A job that keeps waiting.

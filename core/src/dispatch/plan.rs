@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use crate::{
     dispatch::{
-        Assign, Blocked, Blocker, Cause, Cluster, Input, Plan, Standing, Waiting,
+        Assign, Blocked, Blocker, Cause, Choice, Cluster, Input, Plan, Refusal, Standing, Waiting,
         blockers::{Looked, explain},
         choose::{Candidate, Site, best},
+        refused::refused,
         room::Room,
     },
+    id::ClusterId,
     sentence::{count, ordinal},
 };
 
@@ -60,16 +62,26 @@ fn place(job: &Waiting, sites: &mut [Open<'_>]) -> Option<Assign> {
             Some(Candidate::new(&looked, site.free.total(), job, packing))
         })
         .collect();
-    let (chosen, because) = best(candidates, job)?;
+    let has_room: Vec<ClusterId> = candidates.iter().map(|candidate| candidate.cluster).collect();
+    let (chosen, because, ranked) = best(candidates, job)?;
+    let choice = Choice::new(ranked, lacking(job, sites, &has_room));
     let site = sites.iter_mut().find(|site| site.cluster.id == chosen.cluster)?;
     site.free = chosen.packing.left;
     site.attempts += 1;
-    Some(Assign { job: job.job, cluster: chosen.cluster, because })
+    Some(Assign { job: job.job, cluster: chosen.cluster, because, choice })
+}
+
+fn looked<'a>(sites: &'a [Open<'_>]) -> Vec<Looked<'a>> {
+    sites.iter().map(|site| Looked { cluster: site.cluster, free: &site.free }).collect()
+}
+
+/// What the clusters lack that have no room for the job.
+fn lacking(job: &Waiting, sites: &[Open<'_>], has_room: &[ClusterId]) -> Vec<Refusal> {
+    refused(job, &looked(sites), |one| has_room.contains(&one.cluster.id))
 }
 
 fn blocked(left: &[&Waiting], sites: &[Open<'_>], overtakers: &BTreeMap<&str, Vec<usize>>) -> Vec<Blocked> {
-    let looked: Vec<Looked<'_>> =
-        sites.iter().map(|site| Looked { cluster: site.cluster, free: &site.free }).collect();
+    let looked = looked(sites);
     let mut lengths: BTreeMap<&str, u32> = BTreeMap::new();
     for job in left {
         *lengths.entry(&job.queue).or_default() += 1;
