@@ -81,7 +81,7 @@ pub async fn check(
 }
 
 /// What the dispatcher would look at now.
-async fn fleet(app: &AppState) -> Result<Input> {
+pub async fn fleet(app: &AppState) -> Result<Input> {
     let silence = page::silence(app);
     let look = app.store.txn("job.look", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence)));
     Ok(look.await?)
@@ -148,7 +148,7 @@ fn parse(text: &str) -> Result<ParsedRayJob> {
 }
 
 /// Nobody uploaded packages for a job that did not come by Ray's API; it would wait for them for ever.
-fn refuse_extras(parsed: &ParsedRayJob) -> Result<()> {
+pub fn refuse_extras(parsed: &ParsedRayJob) -> Result<()> {
     let annotations = parsed.manifest.pointer("/metadata/annotations");
     if annotations.is_none_or(|annotations| annotations.get(EXTRAS_ANNOTATION).is_none()) {
         return Ok(());
@@ -249,7 +249,17 @@ fn warnings(new: &NewJob, parsed: &ParsedRayJob, mut input: Input) -> Vec<String
             "spec.suspend is true, so the job will not start in its cluster until that changes".to_owned(),
         );
     }
-    input.waiting = vec![Waiting {
+    input.waiting = vec![as_waiting(new)];
+    let blockers = plan(&input).blocked.into_iter().flat_map(|blocked| blocked.blockers);
+    let lasts = |code| matches!(code, Cause::TooBig | Cause::NoMatchingNode | Cause::NoCluster);
+    let lasting = blockers.filter(|blocker| lasts(blocker.code));
+    warnings.extend(lasting.map(|blocker| format!("{}; {}", blocker.sentence, blocker.try_this)));
+    warnings
+}
+
+/// The job as the dispatcher will look at it.
+pub fn as_waiting(new: &NewJob) -> Waiting {
+    Waiting {
         job: new.id,
         name: new.name.clone(),
         queue: new.queue.clone(),
@@ -257,12 +267,7 @@ fn warnings(new: &NewJob, parsed: &ParsedRayJob, mut input: Input) -> Vec<String
         gang: new.gang.clone(),
         pinned: new.pinned,
         overtaken: 0,
-    }];
-    let blockers = plan(&input).blocked.into_iter().flat_map(|blocked| blocked.blockers);
-    let lasts = |code| matches!(code, Cause::TooBig | Cause::NoMatchingNode | Cause::NoCluster);
-    let lasting = blockers.filter(|blocker| lasts(blocker.code));
-    warnings.extend(lasting.map(|blocker| format!("{}; {}", blocker.sentence, blocker.try_this)));
-    warnings
+    }
 }
 
 /// Inserts the job, or finds the one that the key stands for.

@@ -31,6 +31,7 @@ use crate::{
 };
 
 mod callers;
+mod explained;
 
 const MANIFEST: &str = "
 apiVersion: ray.io/v1

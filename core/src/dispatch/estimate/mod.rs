@@ -153,6 +153,12 @@ fn never(blockers: &[Blocker]) -> Option<String> {
 
 /// Somebody has to repair or change something first, and the history says nothing about that.
 fn not_by_time(blockers: &[Blocker]) -> Option<String> {
+    let first = blockers.first().filter(|_| !passes_with_time(blockers))?;
+    Some(format!("it waits for a change, not for other jobs: {}", first.sentence))
+}
+
+/// Whether some blocker goes away when other jobs end. Waits of other kinds are no samples either.
+pub fn passes_with_time(blockers: &[Blocker]) -> bool {
     let repair = |code| {
         matches!(
             code,
@@ -164,8 +170,7 @@ fn not_by_time(blockers: &[Blocker]) -> Option<String> {
                 | Cause::Pinned
         )
     };
-    let all = !blockers.is_empty() && blockers.iter().all(|blocker| repair(blocker.code));
-    all.then(|| format!("it waits for a change, not for other jobs: {}", blockers[0].sentence))
+    blockers.iter().any(|blocker| !repair(blocker.code))
 }
 
 impl Estimate {
