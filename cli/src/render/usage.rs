@@ -174,11 +174,11 @@ mod tests {
     fn table_ends_with_total_and_proof() {
         insta::assert_snapshot!(usage(&report(), &[By::Team], UsageFormat::Table, false), @"
         2026-11-30T00:03:20Z to 2026-11-30T01:03:20Z UTC, amounts in EUR
-        KIND    TEAM          CPU-HOURS   GIB-HOURS   GPU-HOURS     AMOUNT
-        team    research   1,234.500000    2.000000    0.000000   1,234.56
-        idle                   2.000000    2.000000    0.000000       0.44
-        shared                 0.000000    2.000000    0.000000      <0.01
-        total              1,236.500000    2.000000    0.000000   1,235.00
+        KIND     TEAM          CPU-HOURS   GIB-HOURS   GPU-HOURS     AMOUNT
+        team     research   1,234.500000    2.000000    0.000000   1,234.56
+        idle                    2.000000    2.000000    0.000000       0.44
+        shared                  0.000000    2.000000    0.000000      <0.01
+        total               1,236.500000    2.000000    0.000000   1,235.00
         sum of rows equals the nodes' capacity cost
         ");
     }
