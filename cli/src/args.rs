@@ -12,6 +12,7 @@ Examples:
   squadron submit train.yaml -q research --logs
   squadron list --status queued,running
   squadron why train
+  squadron where -f train.yaml -q research
 
 Exit codes:
   0  done                                  4  no or no sufficient credentials
@@ -58,9 +59,19 @@ pub struct ConnectArgs {
 /// Reads the command line. Ends the process on help, version and usage errors. Also says under which name we run.
 pub fn parse() -> (Cli, &'static str) {
     let program = program_name(std::env::args_os().next().as_deref().map(Path::new));
+    if std::env::args_os().len() <= 1 {
+        show_help(program);
+    }
     let matches = command(program).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     (cli, program)
+}
+
+/// Who types nothing but the name wants to know what there is.
+fn show_help(program: &'static str) -> ! {
+    // A reader that goes away ends the command in silence.
+    let _ = command(program).print_help();
+    std::process::exit(0)
 }
 
 /// The whole command, with help that names the program as it was called.
@@ -143,6 +154,10 @@ mod tests {
             "diff -f - -o json",
             "policy",
             "submit train.yaml --priority high",
+            "queue waiting research --limit 5 -o csv",
+            "why train --history --limit 5",
+            "where train -o json",
+            "where -f train.yaml -q research --cluster east",
             "usage --by team,job -o csv --from 7d",
             "prices apply -f sheet.yaml --dry-run",
             "cancel a b --reason done --yes",
@@ -161,6 +176,9 @@ mod tests {
         for line in [
             "list --status sleeping",
             "queue set research",
+            "where",
+            "where train -f train.yaml",
+            "why train --limit 5",
             "submit",
             "apply",
             "usage --by moon",

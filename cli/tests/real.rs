@@ -97,6 +97,18 @@ fn looking_at_a_waiting_job(fleet: &Fleet, id: &str) {
     // The dispatcher writes its reason a moment after the submission.
     let why = fleet.soon(&["why", "train"], |ran| ran.out.contains("NO_CLUSTER"));
     assert!(why.out.starts_with("job train is queued in research"), "{}", why.out);
+    assert!(why.out.contains("wait  never as things are: no cluster is accepted yet"), "{}", why.out);
+    for line in [vec!["where", "train"], vec!["where", "-f", "train.yaml", "-q", "research"]] {
+        let found = fleet.expect(0, &line).out;
+        assert!(
+            found.starts_with("train in research asks for") && found.contains("it would wait"),
+            "{found}"
+        );
+    }
+    let history = fleet.expect(0, &["why", id, "--history"]).out;
+    assert!(history.starts_with("1  2") && history.contains("blocked  NO_CLUSTER"), "{history}");
+    assert!(fleet.expect(0, &["queue", "waiting", "research"]).out.contains(id));
+    fleet.expect(3, &["queue", "waiting", "nothing"]);
     let page = fleet.expect(0, &["describe", id]).out;
     assert!(page.starts_with("train  queued") && page.contains("Timeline") && page.contains(id), "{page}");
     let list = fleet.expect(0, &["list", "--status", "queued", "--owner", "@me", "--queue", "research"]).out;

@@ -171,8 +171,8 @@ test("usage rows sum to the total, and the file is what the screen shows", async
     return context.close();
   }
   await page.locator("[data-usage-row]").first().waitFor();
-  const amounts = await page.locator("[data-usage-row] [data-amount]").allInnerTexts();
-  const total = await page.locator("tfoot [data-amount]").innerText();
+  const amounts = await page.locator("[data-usage-row] [data-amount]").evaluateAll((cells) => cells.map((cell) => cell.getAttribute("data-amount") ?? ""));
+  const total = (await page.locator("tfoot [data-amount]").getAttribute("data-amount")) ?? "";
   expect(amounts.map(units).reduce((a, b) => a + b, 0n)).toBe(units(total));
 
   const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);

@@ -17,7 +17,7 @@ beforeAll(async () => {
   const { items } = await json<List<Incident>>(server, "/api/v1/incidents");
   await server.dispose();
   if (items[0]) pages.incident = `/incidents/${items[0].id}`;
-  if (JOB) for (const tab of ["summary", "timeline", "why", "logs", "pods", "attempts", "cost", "incidents", "manifest"]) pages[`job-${tab}`] = `/jobs/${JOB}?tab=${tab}`;
+  if (JOB) for (const tab of ["summary", "timeline", "why", "placement", "logs", "pods", "attempts", "cost", "incidents", "manifest"]) pages[`job-${tab}`] = `/jobs/${JOB}?tab=${tab}`;
 });
 afterAll(() => browser.close());
 

@@ -10,6 +10,7 @@ use squadron_api::{
     incident::{Incident, ResolveRequest},
     job::{CancelRequest, Job, JobDetail, JobFilter, SubmitReply, SubmitRequest},
     log::{ATTEMPT_HEADER, GAP_HEADER, LogQuery, OFFSET_HEADER},
+    placement::{Decision, DecisionQuery, WaitingJob, WaitingQuery, Where, WhereRequest},
     policy::{PolicyQuery, PolicyReply},
     queue::{AddQueueRequest, Queue, SetTemplateRequest},
     route,
@@ -51,6 +52,30 @@ impl Client {
 
     pub async fn job(&self, job: &str) -> Answer<JobDetail> {
         self.ask(&Call::get(route::JOB, job)).await
+    }
+
+    /// Where a manifest would go; nothing is changed, so it may be asked again.
+    pub async fn look(&self, request: &WhereRequest) -> Answer<Where> {
+        self.ask(&self.json(Call::change(Method::POST, route::WHERE, ""), request)?).await
+    }
+
+    pub async fn job_where(&self, job: &str) -> Answer<Where> {
+        self.ask(&Call::get(route::JOB_WHERE, job)).await
+    }
+
+    pub async fn decisions(&self, job: &str, query: &DecisionQuery) -> Answer<Page<Decision>> {
+        let call = Call::get(route::JOB_DECISIONS, job)
+            .query("limit", query.limit)
+            .query("page_token", query.page_token.as_ref());
+        self.ask(&call).await
+    }
+
+    pub async fn waiting(&self, query: &WaitingQuery) -> Answer<Page<WaitingJob>> {
+        let call = Call::get(route::QUEUE_WAITING, "")
+            .query("queue", Some(&query.queue))
+            .query("limit", query.limit)
+            .query("page_token", query.page_token.as_ref());
+        self.ask(&call).await
     }
 
     pub async fn cancel(&self, job: &str, reason: &str) -> Answer<Job> {

@@ -9,11 +9,14 @@ pub mod wait;
 
 use std::{future::Future, time::Duration};
 
+use squadron_api::job::Job;
+
 use crate::{
     app::App,
     client::{ClientError, retry},
     failure::Failure,
     out::Out,
+    render::plain,
 };
 
 /// How long a follower goes on without any answer of the server.
@@ -22,15 +25,15 @@ pub const PATIENCE: Duration = Duration::from_secs(600);
 /// Runs until done or Ctrl-C; `None` says that the person left.
 pub async fn until_left<T>(
     app: &App,
-    name: &str,
+    job: &Job,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<Option<T>, Failure> {
     tokio::select! {
         done = work => done.map(Some),
         _ = tokio::signal::ctrl_c() => {
-            let program = app.program;
+            let (program, name, id) = (app.program, plain(&job.name), job.id);
             app.out.note(&format!(
-                "\nleft {name}; it goes on. Look again: {program} logs -f {name}. Stop it: {program} cancel {name}"
+                "\nleft {name}; it goes on. Look again: {program} logs -f {id}. Stop it: {program} cancel {id}"
             ));
             Ok(None)
         }

@@ -38,7 +38,7 @@ fn too_slow(job: &Job, limit: Duration) -> Failure {
         Exit::Unavailable,
         format!("job {} did not end within {} s; it goes on", job.name, limit.as_secs()),
     )
-    .next(format!("wait longer with `squadron wait {}`, or see `squadron why {}`", job.name, job.name))
+    .next(format!("wait longer with `squadron wait {}`, or see `squadron why {}`", job.id, job.id))
 }
 
 async fn poll(client: &Client, out: Out, job: &Job, is_done: impl Fn(&Job) -> bool) -> Result<Job, Failure> {
@@ -81,7 +81,7 @@ pub fn outcome(job: &Job) -> Exit {
 
 /// Where to read on about a job that did not succeed.
 pub fn read_on(job: &Job, program: &str) -> Option<String> {
-    (job.state != JobState::Succeeded).then(|| format!("read on: {program} describe {}", plain(&job.name)))
+    (job.state != JobState::Succeeded).then(|| format!("read on: {program} describe {}", job.id))
 }
 
 #[cfg(test)]
@@ -100,7 +100,7 @@ mod tests {
     fn job_that_did_not_succeed_says_where_to_read_on() {
         assert_eq!(
             read_on(&job("train", JobState::Failed), "squadron").as_deref(),
-            Some("read on: squadron describe train")
+            Some("read on: squadron describe 0193a5a0-0000-7000-8000-0000000000a1")
         );
         assert_eq!(read_on(&job("train", JobState::Succeeded), "squadron"), None);
     }

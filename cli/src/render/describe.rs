@@ -4,6 +4,7 @@ use squadron_api::{
     incident::Incident,
     job::{Attempt, Job, JobDetail, Pod, TimelineEntry},
 };
+use squadron_core::job::JobState;
 
 use super::{
     View,
@@ -177,23 +178,25 @@ fn hit_by(detail: &JobDetail, incidents: &[Incident], view: View) -> String {
 }
 
 fn commands(detail: &JobDetail) -> String {
-    let name = plain(&detail.job.name);
+    // Several jobs may carry one name, and a name would mean the newest of them.
+    let id = detail.job.id;
     let mut lines = Vec::new();
     if detail.job.attempt > 0 {
         let follow = if detail.job.state.is_terminal() { "" } else { " -f" };
-        lines.push(format!("squadron logs{follow} {name}"));
+        lines.push(format!("squadron logs{follow} {id}"));
     }
     lines.extend(detail.incidents.first().map(|id| format!("squadron incidents show {id}")));
     if !detail.job.state.is_terminal() {
-        lines.push(format!("squadron cancel {name}"));
+        if detail.job.state == JobState::Queued {
+            lines.push(format!("squadron where {id}"));
+        }
+        lines.push(format!("squadron cancel {id}"));
     }
     if lines.is_empty() { String::new() } else { section("Try", &lines.join("\n")) }
 }
 
 #[cfg(test)]
 mod tests {
-    use squadron_core::job::JobState;
-
     use super::*;
     use crate::render::job::tests::{NOW, VIEW, job};
 
@@ -269,8 +272,8 @@ mod tests {
           head   train-17-head   east-1   Running      -
 
         Try
-          squadron logs -f train-17
-          squadron cancel train-17
+          squadron logs -f 0193a5a0-0000-7000-8000-0000000000a1
+          squadron cancel 0193a5a0-0000-7000-8000-0000000000a1
         ");
     }
 

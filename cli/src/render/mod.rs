@@ -12,6 +12,7 @@ pub mod incident;
 pub mod job;
 pub mod list;
 pub mod money;
+pub mod place;
 pub mod policy;
 pub mod queue;
 pub mod style;

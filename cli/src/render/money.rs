@@ -12,6 +12,15 @@ pub fn grouped(decimal: &str) -> String {
     format!("{sign}{}{fraction}", thousands(whole))
 }
 
+/// The same, but what is not nothing and rounds to it is `<0.01`, in the smallest step that the amount shows.
+pub fn little(decimal: &str, exact: &str) -> String {
+    let zero = |text: &str| text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+    match decimal.strip_suffix('0') {
+        Some(rest) if zero(rest) && !exact.is_empty() && !zero(exact) => format!("<{rest}1"),
+        _ => grouped(decimal),
+    }
+}
+
 fn thousands(digits: &str) -> String {
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -25,7 +34,14 @@ fn thousands(digits: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::grouped;
+    use super::{grouped, little};
+
+    #[test]
+    fn little_money_never_looks_like_none() {
+        let all = [("0.00", "17"), ("0.00", "0"), ("0", "5"), ("0.10", "9"), ("1000.00", "9"), ("0.00", "")];
+        let shown = all.map(|(decimal, exact)| little(decimal, exact)).join(" | ");
+        assert_eq!(shown, "<0.01 | 0.00 | <1 | 0.10 | 1,000.00 | 0.00");
+    }
 
     #[test]
     fn thousands_are_set_apart_and_nothing_else_changes() {

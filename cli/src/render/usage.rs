@@ -5,7 +5,7 @@ use squadron_api::usage::{Usage, UsageRow};
 
 use super::{
     list::json,
-    money::grouped,
+    money::{grouped, little},
     plain,
     style::Style,
     table::{Cell, Column, csv, left, right, table},
@@ -84,8 +84,8 @@ fn usage_table(report: &Usage, by: &[By], colour: bool) -> String {
     let by = with_kind(by);
     let mut columns: Vec<Column> = by.iter().map(|key| key.column()).collect();
     columns.extend([right("CPU-HOURS"), right("GIB-HOURS"), right("GPU-HOURS"), right("AMOUNT")]);
-    let mut rows: Vec<Vec<Cell>> = report.rows.iter().map(|row| cells(row, &by, grouped)).collect();
-    let mut total = cells(&report.total, &by, grouped);
+    let mut rows: Vec<Vec<Cell>> = report.rows.iter().map(|row| shown(row, &by)).collect();
+    let mut total = shown(&report.total, &by);
     total.iter_mut().for_each(|cell| cell.style = Style::Strong);
     total[0] = Cell::styled("total", Style::Strong);
     rows.push(total);
@@ -120,6 +120,15 @@ fn usage_csv(report: &Usage, by: &[By]) -> String {
     csv(titles, &rows)
 }
 
+/// A row for a person: thousands set apart, and little money never looks like none.
+fn shown(row: &UsageRow, by: &[By]) -> Vec<Cell> {
+    let mut cells = cells(row, by, grouped);
+    if let Some(amount) = cells.last_mut() {
+        *amount = little(&row.amount, &row.amount_exact).into();
+    }
+    cells
+}
+
 fn cells(row: &UsageRow, by: &[By], number: impl Fn(&str) -> String) -> Vec<Cell> {
     let keys = by.iter().map(|key| Cell::from(key.cell(row)));
     let measures = [&row.cpu_hours, &row.memory_gib_hours, &row.gpu_hours, &row.amount];
@@ -152,6 +161,7 @@ mod tests {
             rows: vec![
                 row("team", "research", "1234.500000", "1234.56"),
                 row("idle", "", "2.000000", "0.44"),
+                UsageRow { amount_exact: "9".into(), ..row("shared", "", "0.000000", "0.00") },
             ],
             total: row("", "", "1236.500000", "1235.00"),
             capacity_amount: "1235.00".into(),
@@ -164,10 +174,11 @@ mod tests {
     fn table_ends_with_total_and_proof() {
         insta::assert_snapshot!(usage(&report(), &[By::Team], UsageFormat::Table, false), @"
         2026-11-30T00:03:20Z to 2026-11-30T01:03:20Z UTC, amounts in EUR
-        KIND    TEAM          CPU-HOURS   GIB-HOURS   GPU-HOURS     AMOUNT
-        team    research   1,234.500000    2.000000    0.000000   1,234.56
-        idle                   2.000000    2.000000    0.000000       0.44
-        total              1,236.500000    2.000000    0.000000   1,235.00
+        KIND     TEAM          CPU-HOURS   GIB-HOURS   GPU-HOURS     AMOUNT
+        team     research   1,234.500000    2.000000    0.000000   1,234.56
+        idle                    2.000000    2.000000    0.000000       0.44
+        shared                  0.000000    2.000000    0.000000      <0.01
+        total               1,236.500000    2.000000    0.000000   1,235.00
         sum of rows equals the nodes' capacity cost
         ");
     }
@@ -178,6 +189,7 @@ mod tests {
         kind,team,cpu_hours,memory_gib_hours,gpu_hours,amount_eur,amount_exact
         team,research,1234.500000,2.000000,0.000000,1234.56,123456
         idle,,2.000000,2.000000,0.000000,0.44,044
+        shared,,0.000000,2.000000,0.000000,0.00,9
         ");
     }
 }

@@ -41,7 +41,7 @@ pub async fn run(args: LogsArgs, app: &App) -> Result<Exit, Failure> {
     let job = client.job(&args.job).await?.job;
     let wish = log::Wish { attempt: args.attempt, offset: args.offset, follow: args.follow };
     let follower = log::Follower::new(&client, app.out, &job, wish);
-    let Some(end) = until_left(app, &job.name, follower.run(&job)).await? else {
+    let Some(end) = until_left(app, &job, follower.run(&job)).await? else {
         return Ok(Exit::Interrupted);
     };
     if end == args.offset && !args.follow {

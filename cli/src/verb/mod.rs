@@ -13,6 +13,7 @@ mod list;
 mod login;
 mod logs;
 mod period;
+mod place;
 mod prices;
 mod queue;
 mod submit;
@@ -33,6 +34,8 @@ pub enum Verb {
     List(list::ListArgs),
     Describe(describe::DescribeArgs),
     Why(why::WhyArgs),
+    #[command(name = "where")]
+    Where(place::WhereArgs),
     Logs(logs::LogsArgs),
     Wait(wait::WaitArgs),
     Cancel(cancel::CancelArgs),
@@ -61,6 +64,7 @@ pub async fn run(verb: Verb, app: &App) -> Result<Exit, Failure> {
         Verb::List(args) => list::run(args, app).await,
         Verb::Describe(args) => describe::run(args, app).await,
         Verb::Why(args) => why::run(args, app).await,
+        Verb::Where(args) => Box::pin(place::run(args, app)).await,
         Verb::Logs(args) => logs::run(args, app).await,
         Verb::Wait(args) => wait::run(args, app).await,
         Verb::Cancel(args) => cancel::run(args, app).await,

@@ -1,6 +1,7 @@
 //! `queue`: where jobs wait and who pays.
 
 use clap::{Args, Subcommand};
+use squadron_api::placement::WaitingQuery;
 use squadron_core::name::QueueName;
 
 use crate::{
@@ -19,7 +20,8 @@ Examples:
   squadron queue                         # the same as queue list
   squadron queue add research
   squadron queue add acme/vision/training
-  squadron queue set research --template gpu.yaml";
+  squadron queue set research --template gpu.yaml
+  squadron queue waiting research        # who is next, and what each waits for";
 
 const ADD_HELP: &str = "\
 Examples:
@@ -37,6 +39,14 @@ const SHOW_HELP: &str = "\
 Examples:
   squadron queue show research                      # the template, as it was set";
 
+const WAITING_HELP: &str = "\
+Examples:
+  squadron queue waiting research                   # in the order in which the dispatcher looks at them
+  squadron queue waiting research --all -o csv > line.csv
+
+WAITS counts from the submission, SINCE from the last change of the causes; the code and the sentence are of the first blocker. \
+squadron why ID tells the others.";
+
 const LIST_HELP: &str = "\
 Examples:
   squadron queue list
@@ -45,7 +55,7 @@ Examples:
 NOMINAL is what a queue has with everything below it. BORROWED is what it uses above that, LENT what others use of it, told in \
 proportion to what each leaves unused. SHARE is the greatest part of what its parent can lend that it borrows, over its weight.";
 
-/// Queues: add, set, show, list
+/// Queues: add, set, show, waiting, list
 #[derive(Debug, Args)]
 #[command(visible_alias = "queues", after_help = HELP, args_conflicts_with_subcommands = true)]
 pub struct QueueArgs {
@@ -80,6 +90,9 @@ enum QueueVerb {
     /// Print a queue's template
     #[command(after_help = SHOW_HELP)]
     Show { name: QueueName },
+    /// List the jobs that wait in a queue, in the order in which the dispatcher looks at them
+    #[command(visible_alias = "line", after_help = WAITING_HELP)]
+    Waiting(WaitingArgs),
     /// List queues with what waits and runs in them
     #[command(visible_alias = "ls", after_help = LIST_HELP)]
     List(ListArgs),
@@ -87,6 +100,20 @@ enum QueueVerb {
 
 #[derive(Debug, Args)]
 struct ListArgs {
+    /// Format
+    #[arg(short, long, value_enum, default_value_t)]
+    output: ListFormat,
+}
+
+#[derive(Debug, Args)]
+struct WaitingArgs {
+    name: QueueName,
+    /// At most so many
+    #[arg(short, long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=500))]
+    limit: u32,
+    /// Every page, however many there are
+    #[arg(short, long, conflicts_with = "limit")]
+    all: bool,
     /// Format
     #[arg(short, long, value_enum, default_value_t)]
     output: ListFormat,
@@ -117,6 +144,7 @@ pub async fn run(args: QueueArgs, app: &App) -> Result<Exit, Failure> {
             app.out.note(&format!("what Ray's own client submits to queue {name} {word} from now on"));
         }
         QueueVerb::Show { name } => show(&name, app).await?,
+        QueueVerb::Waiting(args) => waiting(&args, app).await?,
         QueueVerb::List(args) => {
             let page = app.client()?.queues().await?;
             let view = app.view(page.as_of);
@@ -145,4 +173,27 @@ async fn show(name: &QueueName, app: &App) -> Result<(), Failure> {
         return Ok(());
     }
     app.out.data(&queue.template)
+}
+
+async fn waiting(args: &WaitingArgs, app: &App) -> Result<(), Failure> {
+    let client = app.client()?;
+    let limit = if args.all { 500 } else { args.limit };
+    let mut query = WaitingQuery { queue: args.name.to_string(), limit: Some(limit), page_token: None };
+    let mut page = client.waiting(&query).await?;
+    while args.all
+        && let Some(token) = page.next_page_token.take()
+    {
+        query.page_token = Some(token);
+        let next = client.waiting(&query).await?;
+        page.items.extend(next.items);
+        page.next_page_token = next.next_page_token.filter(|next| Some(next) != query.page_token.as_ref());
+    }
+    app.out.data(&list(&page, args.output, app.view(page.as_of)))?;
+    if page.items.is_empty() {
+        app.out.note(&format!("no job waits in {}", args.name));
+    }
+    if page.next_page_token.is_some() {
+        app.out.note(&format!("showing the first {}; --all shows every one", page.items.len()));
+    }
+    Ok(())
 }

@@ -77,7 +77,7 @@ enum DryRun {
 
 pub async fn run(args: SubmitArgs, app: &App) -> Result<Exit, Failure> {
     let manifest = Manifest::read(&args.file)?;
-    let queue = queue(&args, &manifest)?;
+    let queue = queue(args.queue.as_ref(), &manifest)?;
     if args.dry_run == Some(DryRun::Client) {
         app.out.data(&checked(&manifest, &queue))?;
         return Ok(Exit::Ok);
@@ -94,8 +94,9 @@ pub async fn run(args: SubmitArgs, app: &App) -> Result<Exit, Failure> {
     }
 }
 
-fn queue(args: &SubmitArgs, manifest: &Manifest) -> Result<String, Failure> {
-    if let Some(queue) = &args.queue {
+/// The queue that was named, that of the manifest's label, or the default one.
+pub fn queue(named: Option<&QueueName>, manifest: &Manifest) -> Result<String, Failure> {
+    if let Some(queue) = named {
         return Ok(queue.to_string());
     }
     let named = manifest.queue().unwrap_or_else(|| "default".into());
@@ -146,7 +147,7 @@ fn accepted(job: &Job, reply: &SubmitReply, program: &str) -> String {
     if !reply.link.is_empty() {
         text.push_str(&format!("  console  {}\n", plain(&reply.link)));
     }
-    format!("{text}  follow   {program} logs -f {name}\n")
+    format!("{text}  follow   {program} logs -f {id}\n")
 }
 
 /// What a dry run found in the manifest.
@@ -167,7 +168,7 @@ async fn stay(args: &SubmitArgs, app: &App, client: &Client, job: &Job) -> Resul
     let ended = wait::until(client, app.out, job, None, |job| job.state.is_terminal());
     let work: Pin<Box<dyn Future<Output = Result<Job, Failure>> + '_>> =
         if args.logs { Box::pin(with_output(app, client, job, ended)) } else { Box::pin(ended) };
-    let Some(ended) = until_left(app, &job.name, work).await? else { return Ok(Exit::Interrupted) };
+    let Some(ended) = until_left(app, job, work).await? else { return Ok(Exit::Interrupted) };
     if let Some(line) = wait::read_on(&ended, app.program) {
         app.out.note(&line);
     }

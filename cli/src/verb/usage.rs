@@ -21,7 +21,9 @@ Examples:
   squadron usage --by team,job --from 7d
   squadron usage --by cluster --from 2026-11-01 --to 2026-12-01 -o csv > november.csv
 
-The amounts of all rows add up to what the nodes cost. Days begin at midnight UTC. Notes on what is estimated go to stderr.";
+The amounts of all rows add up to what the nodes cost. While they add up to less than one unit of the currency they have four \
+digits more; <0.01 is little, not nothing. amount_exact (CSV, JSON) is the amount before rounding, an integer: docs/prices.md \
+says in which unit. Days begin at midnight UTC. Notes on what is estimated go to stderr.";
 
 /// Show resources held and what they cost
 #[derive(Debug, Args)]

@@ -39,7 +39,7 @@ pub async fn run(args: WaitArgs, app: &App) -> Result<Exit, Failure> {
     let job = client.job(&args.job).await?.job;
     let timeout = args.timeout.map(Duration::from_secs);
     let work = wait::until(&client, app.out, &job, timeout, |job| job.state.is_terminal());
-    let Some(ended) = until_left(app, &job.name, work).await? else { return Ok(Exit::Interrupted) };
+    let Some(ended) = until_left(app, &job, work).await? else { return Ok(Exit::Interrupted) };
     app.out.data(&item(&ended, args.output, String::new))?;
     if let Some(line) = wait::read_on(&ended, app.program) {
         app.out.note(&line);

@@ -9,6 +9,8 @@ use squadron_core::{
 };
 use utoipa::{IntoParams, ToSchema};
 
+use crate::placement::{Ahead, Estimate};
+
 /// `POST /api/v1/jobs`. Header `Idempotency-Key` makes a repeat harmless.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -146,6 +148,12 @@ pub struct Why {
     pub position: Option<u32>,
     pub queue_length: u32,
     pub blockers: Vec<Blocker>,
+    /// What is ahead of it in its queue.
+    #[serde(default)]
+    pub ahead: Ahead,
+    /// How long it will go on waiting; absent for a job that does not wait.
+    #[serde(default)]
+    pub estimate: Option<Estimate>,
     #[schema(value_type = String, format = DateTime)]
     pub decided_at: Timestamp,
 }

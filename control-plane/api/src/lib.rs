@@ -10,6 +10,7 @@ pub mod error;
 pub mod incident;
 pub mod job;
 pub mod log;
+pub mod placement;
 pub mod policy;
 pub mod queue;
 pub mod route;

@@ -31,6 +31,12 @@ pub const JOBS: &str = "/api/v1/jobs";
 pub const JOB: &str = "/api/v1/jobs/{job}";
 /// `GET`: [`crate::job::Why`].
 pub const JOB_WHY: &str = "/api/v1/jobs/{job}/why";
+/// `GET` with a [`crate::placement::DecisionQuery`]: a page of [`crate::placement::Decision`], newest first.
+pub const JOB_DECISIONS: &str = "/api/v1/jobs/{job}/decisions";
+/// `GET`: [`crate::placement::Where`] of a job that waits.
+pub const JOB_WHERE: &str = "/api/v1/jobs/{job}/where";
+/// `POST` a [`crate::placement::WhereRequest`]; answers [`crate::placement::Where`].
+pub const WHERE: &str = "/api/v1/where";
 /// `POST` a [`crate::job::CancelRequest`]; answers [`crate::job::Job`].
 pub const JOB_CANCEL: &str = "/api/v1/jobs/{job}/cancel";
 /// `GET` with a [`crate::log::LogQuery`]: the driver's bytes as they are, `application/octet-stream`, with the headers
@@ -55,6 +61,9 @@ pub const QUEUES: &str = "/api/v1/queues";
 /// `PUT` policy as YAML with a [`crate::policy::PolicyQuery`], answers [`crate::policy::PolicyReply`]; `GET` all of it as YAML
 /// that can be put again.
 pub const POLICY: &str = "/api/v1/policy";
+/// `GET` with a [`crate::placement::WaitingQuery`]: a page of [`crate::placement::WaitingJob`], in the order in which the
+/// dispatcher looks at them.
+pub const QUEUE_WAITING: &str = "/api/v1/queues/waiting";
 
 /// `GET` with `state`: a page of [`crate::incident::Incident`].
 pub const INCIDENTS: &str = "/api/v1/incidents";

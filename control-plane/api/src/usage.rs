@@ -41,15 +41,20 @@ pub struct UsageRow {
     /// `team`, `shared`, `overhead` or `idle`; `capacity` in no row.
     pub kind: String,
     pub team: String,
+    /// Name of the job, with the end of its id where several jobs of the report carry the name.
     pub job: String,
+    /// Its id.
+    #[serde(default)]
+    pub job_id: String,
     pub cluster: String,
     /// Decimals, for example `1.250000`.
     pub cpu_hours: String,
     pub memory_gib_hours: String,
     pub gpu_hours: String,
-    /// Decimal in the sheet's currency with its minor unit; rows sum to the total by largest remainder.
+    /// Decimal in the sheet's currency with its minor unit, and four digits more while the total is under one; rows sum to
+    /// the total by largest remainder.
     pub amount: String,
-    /// The exact amount as a fraction-free integer string in the ledger's unit.
+    /// The exact amount, an integer; 4831838208000000000000000000 of it are one unit of the currency (docs/prices.md).
     pub amount_exact: String,
 }
 

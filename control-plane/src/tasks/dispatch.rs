@@ -12,12 +12,13 @@ use squadron_core::{
 use squadron_proto::DESIRED_LIMIT;
 use squadron_store::{
     PgConnection, Result, attempt,
+    decision::{self, By},
     job::{advance, waiting},
     term::{self, Term},
 };
 use uuid::Uuid;
 
-use super::{Left, duty};
+use super::{Left, duty, estimates};
 use crate::{clock, state::AppState, wake::Topic};
 
 /// Looks at every waiting job once.
@@ -84,13 +85,13 @@ async fn commit(app: &AppState, term: &Term, input: &Input, assign: &Assign) -> 
         .txn("dispatch.assign", &(term, assign, name), |db, (term, assign, name)| {
             Box::pin(async move {
                 term::check(db, term).await?;
-                assign_one(db, assign, name).await
+                assign_one(db, assign, name, By { term: term.number, now: clock::now() }).await
             })
         })
         .await
 }
 
-async fn assign_one(db: &mut PgConnection, assign: &Assign, cluster_name: &str) -> Result<Done> {
+async fn assign_one(db: &mut PgConnection, assign: &Assign, cluster_name: &str, by: By) -> Result<Done> {
     let Some(job) = advance::lock(db, assign.job).await? else { return Ok(Done::Changed) };
     if !advance::takes_jobs(db, assign.cluster).await? {
         return Ok(Done::Changed);
@@ -101,11 +102,12 @@ async fn assign_one(db: &mut PgConnection, assign: &Assign, cluster_name: &str) 
         return Ok(Done::TooLong);
     }
     let event = Event::Assigned { cluster: assign.cluster, cluster_name, because: &assign.because };
-    match decide(&job, event, clock::now()) {
+    match decide(&job, event, by.now) {
         Ok(step) => {
             let version = advance::save(db, &step).await?;
             if let Some(attempt) = step.job.attempt_id() {
                 attempt::charge(db, attempt, &assign.usage).await?;
+                decision::note_assigned(db, assign, attempt, by).await?;
             }
             Ok(Done::Assigned(version))
         }
@@ -122,12 +124,15 @@ async fn explain(app: &AppState, term: &Term, blocked: &[Blocked]) -> Result<Vec
         .txn("dispatch.explain", &(term, blocked), |db, (term, blocked)| {
             Box::pin(async move {
                 term::check(db, term).await?;
-                let (mut news, now) = (Vec::new(), clock::now());
+                let (mut news, mut told, now) = (Vec::new(), Vec::new(), clock::now());
                 for each in *blocked {
                     if let Some(version) = waiting::save_blocked(db, each, now).await? {
                         news.push((each.job, version));
+                        told.push(each);
                     }
                 }
+                decision::note_blocked(db, &told, By { term: term.number, now }).await?;
+                estimates::give(db, &told, now).await?;
                 Ok(news)
             })
         })

@@ -8,6 +8,7 @@
 pub mod correlate;
 pub mod dispatch;
 mod duty;
+mod estimates;
 pub mod packages;
 pub mod project;
 pub mod release;

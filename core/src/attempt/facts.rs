@@ -160,7 +160,7 @@ fn stopped_in_ray(job: Job, now: Timestamp) -> Job {
 
 fn failed(job: Job, reason: &str, why: &str, pods: &[PodFact], now: Timestamp) -> Job {
     let (cluster, _) = place(&job);
-    let logs = format!("squadron logs {}", job.name);
+    let logs = format!("squadron logs {}", job.id);
     let (reason, sentence) = if let Some(killed) = killed_for_memory(pods) {
         (
             reason::OOM_KILLED,

@@ -105,6 +105,7 @@ fn too_big_for(job: &Waiting, cluster: &Cluster, no_fit: &NoFit) -> Blocker {
     Blocker { code: Cause::TooBig, cluster: String::new(), sentence, try_this, with: Vec::new() }
 }
 
+/// What one cluster lacks for a job that does not fit there now.
 pub(crate) fn of_cluster(job: &Waiting, one: &Looked<'_>) -> Blocker {
     let name = &one.cluster.name;
     let blocker = |code, sentence: String, try_this: &str| Blocker {

@@ -1,7 +1,7 @@
 //! Choice among clusters that have room, by terms in a fixed order; the first that differs decides and is told.
 
 use crate::{
-    dispatch::{Cluster, Waiting, gang_total, pack::Packing, room::Room},
+    dispatch::{Ranked, Term, Waiting, gang_total, pack::Packing, room::Room, site::Open},
     id::ClusterId,
     resources::Resources,
     sentence::{amount, count},
@@ -15,77 +15,93 @@ pub(crate) struct Candidate {
     pub(crate) packing: Packing,
     /// Free before the job is placed.
     free: Resources,
-    terms: [Term; 4],
-}
-
-/// One term of the comparison: its value and the clause that tells it.
-#[derive(Clone, Debug)]
-struct Term {
-    value: i128,
-    clause: String,
-}
-
-/// What the choice looks at besides room.
-pub(crate) struct Site<'a> {
-    pub(crate) cluster: &'a Cluster,
-    /// Its usable nodes as if nothing ran on them.
-    pub(crate) empty: &'a Room,
-    /// Attempts there that have not ended, with those of this pass.
-    pub(crate) attempts: usize,
+    /// Of the usable nodes when empty.
+    total: Resources,
+    terms: [Term; 5],
 }
 
 impl Candidate {
-    pub(crate) fn new(site: &Site<'_>, free: Resources, job: &Waiting, packing: Packing) -> Candidate {
-        let empty = site.empty;
+    /// `borrows` says that the job's queue would go beyond its guarantee there.
+    pub(crate) fn new(site: &Open<'_>, job: &Waiting, packing: Packing, borrows: bool) -> Candidate {
+        let empty = &site.empty;
         let used: Vec<Resources> =
             packing.nodes.iter().filter_map(|index| empty.nodes.get(*index)).map(|n| n.1).collect();
         let load = load_permille(&packing.left, empty);
         let terms = [
+            borrowing(borrows),
             idle_gpus(job, &used),
             node_size(&used),
-            term(site.attempts, format!("it runs {}", count(site.attempts, "job"))),
-            term(load, format!("it would be {} % full", load / 10)),
+            term("jobs_there", site.attempts, format!("it runs {}", count(site.attempts, "job"))),
+            term("fullness", load, format!("it would be {} % full", load / 10)),
         ];
-        Candidate { cluster: site.cluster.id, name: site.cluster.name.clone(), packing, free, terms }
+        let (name, free) = (site.cluster.name.clone(), site.free.total());
+        Candidate { cluster: site.cluster.id, name, packing, free, total: empty.total(), terms }
     }
 
-    fn key(&self) -> ([i128; 4], &str, ClusterId) {
+    fn key(&self) -> ([i64; 5], &str, ClusterId) {
         (self.terms.each_ref().map(|term| term.value), &self.name, self.cluster)
+    }
+
+    /// Place of the first term that differs.
+    fn differs_at(&self, other: &Candidate) -> Option<usize> {
+        self.terms.iter().zip(&other.terms).position(|(ours, theirs)| ours.value != theirs.value)
+    }
+
+    /// What people are shown of it, with the term that decided between it and `rival`.
+    fn told(&self, rival: Option<&Candidate>) -> Ranked {
+        let decided = rival.and_then(|rival| self.differs_at(rival));
+        let mut terms = self.terms.to_vec();
+        if let Some(term) = decided.and_then(|at| terms.get_mut(at)) {
+            term.decided = true;
+        }
+        Ranked { cluster: self.name.clone(), free: self.free, total: self.total, terms }
     }
 
     /// The clause that sets this candidate apart from `other`.
     fn better_than(&self, other: &Candidate) -> String {
-        let differing = self.terms.iter().zip(&other.terms).find(|(ours, theirs)| ours.value != theirs.value);
-        match differing {
-            Some((ours, theirs)) => {
-                format!("chosen over {}: {}, there {}", other.name, ours.clause, theirs.clause)
+        match self.differs_at(other) {
+            Some(at) => {
+                let (ours, theirs) = (&self.terms[at].clause, &other.terms[at].clause);
+                format!("chosen over {}: {ours}, there {theirs}", other.name)
             }
             None => format!("equal to {} in every term, first by name", other.name),
         }
     }
 }
 
-/// The best candidate and why it is.
-pub(crate) fn best(mut candidates: Vec<Candidate>, job: &Waiting) -> Option<(Candidate, String)> {
+/// The best candidate, why it is, and all of them ranked.
+pub(crate) fn best(
+    mut candidates: Vec<Candidate>,
+    job: &Waiting,
+) -> Option<(Candidate, String, Vec<Ranked>)> {
     candidates.sort_by(|a, b| a.key().cmp(&b.key()));
-    let mut ranked = candidates.into_iter();
-    let best = ranked.next()?;
+    let (best, others) = candidates.split_first()?;
     let fits = format!(
         "{} has room: the job asks for {}, free are {}",
         best.name,
         amount(gang_total(&job.gang)),
         amount(best.free)
     );
-    let because = match (job.pinned, ranked.next()) {
+    let because = match (job.pinned, others.first()) {
         (Some(_), _) => format!("the job is pinned to {}; {fits}", best.name),
-        (None, Some(next)) => format!("{fits}; {}", best.better_than(&next)),
+        (None, Some(next)) => format!("{fits}; {}", best.better_than(next)),
         (None, None) => format!("{fits}; no other cluster has"),
     };
-    Some((best, because))
+    let ranked = std::iter::once(best.told(others.first()))
+        .chain(others.iter().map(|other| other.told(Some(best))))
+        .collect();
+    Some((best.clone(), because, ranked))
 }
 
-fn term(value: impl TryInto<i128>, clause: String) -> Term {
-    Term { value: value.try_into().unwrap_or(i128::MAX), clause }
+fn term(name: &str, value: impl TryInto<i64>, clause: String) -> Term {
+    let value = value.try_into().unwrap_or(i64::MAX);
+    Term { name: name.to_owned(), value, clause, decided: false }
+}
+
+/// What is guaranteed is taken before anything is borrowed.
+fn borrowing(borrows: bool) -> Term {
+    let clause = if borrows { "its queue would borrow" } else { "its queue borrows nothing" };
+    term("borrowing", i64::from(borrows), clause.to_owned())
 }
 
 /// GPUs on the nodes used that the job leaves alone: work without GPUs keeps off GPU nodes.
@@ -93,7 +109,7 @@ fn idle_gpus(job: &Waiting, used: &[Resources]) -> Term {
     let asked = gang_total(&job.gang).gpus;
     let there: i64 = used.iter().map(|node| node.gpus).sum();
     let blocked = if asked == 0 { there } else { 0 };
-    term(blocked, format!("it would take nodes with {blocked} GPUs without using them"))
+    term("idle_gpus", blocked, format!("it would take nodes with {blocked} GPUs without using them"))
 }
 
 /// The largest node used, in powers of two: small work keeps large nodes free for large work.
@@ -101,7 +117,7 @@ fn node_size(used: &[Resources]) -> Term {
     let gpus = used.iter().map(|node| node.gpus).max().unwrap_or(0);
     let cores = used.iter().map(|node| node.cpu_milli).max().unwrap_or(0) / 1_000;
     let class = i128::from(gpus) * 64 + i128::from(cores.max(1).ilog2());
-    term(class, format!("its nodes have up to {}", amount_of_node(gpus, cores)))
+    term("node_size", class, format!("its nodes have up to {}", amount_of_node(gpus, cores)))
 }
 
 fn amount_of_node(gpus: i64, cores: i64) -> String {

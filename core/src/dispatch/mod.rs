@@ -9,7 +9,9 @@
 
 mod blockers;
 pub mod book;
+mod choice;
 mod choose;
+pub mod estimate;
 mod explain;
 #[cfg(test)]
 mod flood_tests;
@@ -17,12 +19,14 @@ mod keep;
 mod mismatch;
 #[cfg(test)]
 mod node_tests;
+mod outlook;
 mod pack;
 mod plan;
 #[cfg(test)]
 mod policy_tests;
 pub mod predict;
 pub mod quota;
+mod refused;
 mod room;
 mod site;
 pub mod tenants;
@@ -34,7 +38,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::dispatch::{keep::STARVES_AFTER_MS, plan::plan, quota::Usage};
+pub use crate::dispatch::{
+    choice::{Choice, Ranked, Refusal, Term},
+    keep::STARVES_AFTER_MS,
+    outlook::{Outlook, Verdict, outlook},
+    plan::plan,
+    quota::Usage,
+};
 use crate::{
     id::{AttemptId, ClusterId, JobId},
     placement::{Face, NodeWish},
@@ -221,6 +231,8 @@ pub struct Assign {
     pub because: String,
     /// What its queue is charged until the attempt is over; empty when no flavor is declared.
     pub usage: Usage,
+    /// The candidates with every term, and what the other clusters lacked.
+    pub choice: Choice,
 }
 
 /// A job that keeps waiting.

@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 
 use crate::{
     dispatch::{
-        Assign, GangPart, Input, Plan, Waiting,
-        choose::{Candidate, Site, best},
+        Assign, Choice, GangPart, Input, Plan, Refusal, Waiting,
+        choose::{Candidate, best},
         explain::blocked,
         keep::Kept,
         pack::{Charge, Packing},
         quota::{Place, Quotas},
+        refused::refusal,
         site::{Open, open},
         turns::Turns,
     },
@@ -53,6 +54,8 @@ pub(super) struct Group<'a> {
     pub(super) next: usize,
     /// What is known of each cluster.
     looks: Vec<Look>,
+    /// Why a cluster refused, with the version of it that did.
+    refusals: BTreeMap<usize, (u32, Refusal)>,
     /// What the next job would be charged where it goes best.
     charge: Option<Charge>,
 }
@@ -80,6 +83,7 @@ struct Chosen {
     site: usize,
     packing: Packing,
     because: String,
+    choice: Choice,
 }
 
 /// Everything while a pass goes on.
@@ -166,21 +170,32 @@ impl<'a> Pass<'a> {
         let job = self.groups[group].head()?;
         let fitting: Vec<usize> = (0..self.sites.len()).filter(|site| self.look(group, *site)).collect();
         let looks = &self.groups[group].looks;
-        let guaranteed = |site: &usize| matches!(looks[*site], Look::Fits { guaranteed: true, .. });
-        let only_guaranteed = fitting.iter().any(guaranteed);
-        let candidates = fitting.into_iter().filter(|site| !only_guaranteed || guaranteed(site));
-        let candidates = candidates.filter_map(|site| match &looks[site] {
-            Look::Fits { packing, .. } => Some(self.candidate(job, site, packing.clone())),
+        let candidates = fitting.iter().filter_map(|site| match &looks[*site] {
+            Look::Fits { packing, guaranteed, .. } => {
+                Some(Candidate::new(&self.sites[*site], job, packing.clone(), !guaranteed))
+            }
             _ => None,
         });
-        let (chosen, because) = best(candidates.collect(), job)?;
+        let (chosen, because, ranked) = best(candidates.collect(), job)?;
+        let choice = Choice::new(ranked, self.refusals(group, job, &fitting));
         let site = self.sites.iter().position(|site| site.cluster.id == chosen.cluster)?;
-        Some(Chosen { site, packing: chosen.packing, because })
+        Some(Chosen { site, packing: chosen.packing, because, choice })
     }
 
-    fn candidate(&self, job: &Waiting, site: usize, packing: Packing) -> Candidate {
-        let Open { cluster, free, empty, attempts, .. } = &self.sites[site];
-        Candidate::new(&Site { cluster, empty, attempts: *attempts }, free.total(), job, packing)
+    /// Why the clusters that do not fit do not, told anew only where something changed.
+    fn refusals(&mut self, group: usize, job: &Waiting, fitting: &[usize]) -> Vec<Refusal> {
+        let kept = self.kept.as_ref().map(|kept| kept.site);
+        let known = &mut self.groups[group].refusals;
+        let accepted = self.sites.iter().enumerate().filter(|(_, site)| site.is_accepted());
+        let refused = accepted.filter(|(at, _)| !fitting.contains(at)).map(|(at, site)| {
+            let told =
+                known.entry(at).or_insert_with(|| (site.version, refusal(job, site, kept == Some(at))));
+            if told.0 != site.version {
+                *told = (site.version, refusal(job, site, kept == Some(at)));
+            }
+            told.1.clone()
+        });
+        refused.collect()
     }
 
     /// Whether the group's next job fits into the cluster now, looking only where something changed.
@@ -231,7 +246,7 @@ impl<'a> Pass<'a> {
 
     fn place(&mut self, group: usize, chosen: Chosen) {
         let Some(job) = self.groups[group].head() else { return };
-        let Chosen { site, packing, mut because } = chosen;
+        let Chosen { site, packing, mut because, choice } = chosen;
         self.take_beside(site, &packing);
         if let Some(place) = self.groups[group].place {
             because.push_str(&self.charged(place, &job.queue, &packing.charge));
@@ -242,7 +257,7 @@ impl<'a> Pass<'a> {
         open.free = packing.left;
         open.attempts += 1;
         open.version += 1;
-        self.assign.push(Assign { job: job.job, cluster: open.cluster.id, because, usage });
+        self.assign.push(Assign { job: job.job, cluster: open.cluster.id, because, usage, choice });
         self.turns.leave(job, group);
         self.groups[group].next += 1;
         if let Some(head) = self.groups[group].head() {
@@ -270,7 +285,8 @@ fn groups<'a>(waiting: &'a [Waiting], quotas: &Quotas, sites: usize) -> Vec<Grou
     let group = |mut jobs: Vec<&'a Waiting>| {
         jobs.sort_by_key(|job| (job.submitted_at, job.job));
         let place = jobs.first().and_then(|job| quotas.limited(&job.queue));
-        Group { place, jobs, next: 0, looks: vec![Look::Unknown; sites], charge: None }
+        let looks = vec![Look::Unknown; sites];
+        Group { place, jobs, next: 0, looks, refusals: BTreeMap::new(), charge: None }
     };
     by_kind.into_values().map(group).collect()
 }

@@ -8,10 +8,11 @@ use proptest::{collection::vec, option, prelude::*};
 use uuid::Uuid;
 
 use super::{
-    choose::{Candidate, Site, best},
+    choose::{Candidate, best},
     plan::{counted, settled},
-    quota::Quotas,
+    quota::{Flavors, Quotas},
     room::Room,
+    site::open,
     tests::{cluster, codes, res},
     *,
 };
@@ -438,24 +439,18 @@ fn quota_part(amount: Resources, resource: Resource) -> i64 {
 
 /// The order of before: the oldest first, each to the best cluster with room.
 fn by_age(input: &Input) -> Vec<(JobId, ClusterId)> {
-    let mut free: Vec<(&Cluster, Room, Room, usize)> = input
-        .clusters
-        .iter()
-        .map(|one| (one, Room::free(one), Room::empty(one), one.attempts.len()))
-        .collect();
+    let mut sites = open(&input.clusters, &Flavors::new(&[]));
     let mut waiting: Vec<&Waiting> = input.waiting.iter().collect();
     waiting.sort_by_key(|job| (job.submitted_at, job.job));
     let mut placed = Vec::new();
     for job in waiting {
-        let candidates = free.iter().filter(|one| one.0.standing == Standing::Heard);
-        let candidates = candidates.filter(|one| job.pinned.is_none_or(|pin| pin == one.0.id));
-        let candidates = candidates.filter_map(|(cluster, free, empty, attempts)| {
-            let packing = free.pack(&job.gang).ok()?;
-            Some(Candidate::new(&Site { cluster, empty, attempts: *attempts }, free.total(), job, packing))
-        });
-        if let Some((chosen, _)) = best(candidates.collect(), job) {
-            let site = free.iter_mut().find(|one| one.0.id == chosen.cluster).unwrap();
-            (site.1, site.3) = (chosen.packing.left, site.3 + 1);
+        let candidates = sites
+            .iter()
+            .filter(|site| site.takes(job))
+            .filter_map(|site| Some(Candidate::new(site, job, site.free.pack(&job.gang).ok()?, false)));
+        if let Some((chosen, ..)) = best(candidates.collect(), job) {
+            let site = sites.iter_mut().find(|one| one.cluster.id == chosen.cluster).unwrap();
+            (site.free, site.attempts) = (chosen.packing.left, site.attempts + 1);
             placed.push((job.job, chosen.cluster));
         }
     }

@@ -21,6 +21,11 @@ pub(super) struct Open<'a> {
 }
 
 impl Open<'_> {
+    /// Whether it is one of the fleet's clusters, heard or not.
+    pub(super) fn is_accepted(&self) -> bool {
+        self.cluster.standing != Standing::NotAccepted
+    }
+
     /// Whether the job may go there at all.
     pub(super) fn takes(&self, job: &Waiting) -> bool {
         self.cluster.standing == Standing::Heard && is_allowed(job.pinned, self.cluster.id)

@@ -257,7 +257,7 @@ fn any_waiting() -> impl Strategy<Value = Vec<Waiting>> {
     })
 }
 
-fn any_input() -> impl Strategy<Value = Input> {
+pub(super) fn any_input() -> impl Strategy<Value = Input> {
     (any_cluster(1), any_cluster(2), any_cluster(3), any_waiting()).prop_map(|(a, b, c, waiting)| Input {
         clusters: vec![a, b, c],
         waiting,

@@ -4,7 +4,7 @@ import { apiUrl, get, send, type Query } from "./client";
 import { currentLiveness } from "./live";
 import { ApiError } from "./problem";
 import { becomeSession } from "./session";
-import type { Cluster, Incident, Job, JobDetail, Me, Page, Queue, Usage } from "./types";
+import type { Cluster, Decision, Incident, Job, JobDetail, Me, Page, Queue, Usage, WaitingJob, Where } from "./types";
 
 /** How often pages ask again while no stream of changes tells them to. */
 const POLL_MS = 10_000;
@@ -55,6 +55,35 @@ export function useJob(id: string) {
   return useQuery({
     queryKey: ["job", id],
     queryFn: ({ signal }) => get<JobDetail>(`/jobs/${encodeURIComponent(id)}`, {}, signal),
+    refetchInterval: pollMs,
+  });
+}
+
+/** What was decided about a job, page by page. The key begins like the job's, so that its changes reach it. */
+export function useDecisions(id: string, page: string) {
+  return useQuery({
+    queryKey: ["job", id, "decisions", page],
+    queryFn: ({ signal }) => get<Page<Decision>>(`/jobs/${encodeURIComponent(id)}/decisions`, { limit: 20, page_token: page || undefined }, signal),
+    placeholderData: keepPreviousData,
+    refetchInterval: pollMs,
+  });
+}
+
+/** Where a waiting job would go now. */
+export function useWhere(id: string) {
+  return useQuery({
+    queryKey: ["job", id, "where"],
+    queryFn: ({ signal }) => get<Where>(`/jobs/${encodeURIComponent(id)}/where`, {}, signal),
+    refetchInterval: pollMs,
+  });
+}
+
+/** The line of a queue. Its key begins like the jobs', because every change of a job may move it. */
+export function useWaiting(queue: string, page: string) {
+  return useQuery({
+    queryKey: ["jobs", "waiting", queue, page],
+    queryFn: ({ signal }) => get<Page<WaitingJob>>("/queues/waiting", { queue, limit: 50, page_token: page || undefined }, signal),
+    placeholderData: keepPreviousData,
     refetchInterval: pollMs,
   });
 }

@@ -329,6 +329,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{job}/decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the dispatcher decided about a job and when, the newest first. */
+        get: operations["jobs_decisions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{job}/logs": {
         parameters: {
             query?: never;
@@ -349,6 +366,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{job}/where": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Where a job that waits would go now. */
+        get: operations["jobs_where_job"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{job}/why": {
         parameters: {
             query?: never;
@@ -356,7 +390,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Why a job waits, as the dispatcher wrote it. */
+        /** Why a job waits, as the dispatcher wrote it, what is ahead of it, and how long it may take. */
         get: operations["jobs_why"];
         put?: never;
         post?: never;
@@ -414,6 +448,23 @@ export interface paths {
         put: operations["queues_set_template"];
         /** Adds a queue. */
         post: operations["queues_add"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queues/waiting": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Jobs that wait in a queue, in the order in which the dispatcher looks at them. */
+        get: operations["queues_waiting"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -501,6 +552,23 @@ export interface paths {
         get: operations["about_version"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/where": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Where a manifest would go if it were submitted now. */
+        post: operations["jobs_where_manifest"];
         delete?: never;
         options?: never;
         head?: never;
@@ -635,6 +703,13 @@ export interface components {
             /** @description Whose actions these are, for example `ann` or `ci`. */
             subject: string;
         };
+        /** @description Jobs that the dispatcher looks at before this one, in the same queue. */
+        Ahead: {
+            /** Format: int32 */
+            count: number;
+            /** @description The first of them, at most five. */
+            jobs: components["schemas"]["WaitingJob"][];
+        };
         /** @description One placement. */
         Attempt: {
             /** Format: date-time */
@@ -680,6 +755,16 @@ export interface components {
         /** @description `POST /api/v1/jobs/{id}/cancel`. */
         CancelRequest: {
             reason?: string;
+        };
+        /** @description A cluster with room for the job. */
+        Candidate: {
+            cluster: string;
+            /** @description Before the job is placed. */
+            free: Record<string, never>;
+            /** @description In the order in which they count. */
+            terms: components["schemas"]["Term"][];
+            /** @description Of its usable nodes when empty. */
+            total: Record<string, never>;
         };
         /** @description One line of `GET /api/v1/events` (server-sent): something of this kind changed; fetch it again. */
         Change: {
@@ -734,6 +819,93 @@ export interface components {
             kube_system_uid: string;
             service_account_uid: string;
             subject: string;
+        };
+        /** @description One decision of the dispatcher about a job. Consecutive waits for the same causes are one. */
+        Decision: {
+            /**
+             * Format: int32
+             * @description The attempt that a placement made.
+             */
+            attempt?: number | null;
+            /** @description Of a wait, as they were told last. */
+            blockers: components["schemas"]["Blocker"][];
+            /** @description Of a placement: clusters that had room, best first. */
+            candidates: components["schemas"]["Candidate"][];
+            /**
+             * @description Of a placement: the term that decided, empty when no other cluster had room or all terms were equal. Of a wait: the
+             *     codes with their clusters.
+             */
+            cause: string;
+            /** @description Of a placement. */
+            cluster?: string | null;
+            /** Format: date-time */
+            first_at: string;
+            /**
+             * Format: date-time
+             * @description When something about it was told anew for the last time.
+             */
+            last_at: string;
+            /**
+             * Format: int32
+             * @description Candidates and refusals that are not kept.
+             */
+            left_out: number;
+            /**
+             * Format: int32
+             * @description Counts from 1; older ones than the first that is listed are not kept.
+             */
+            number: number;
+            /** @description `assigned` or `blocked`. */
+            outcome: string;
+            /**
+             * Format: int32
+             * @description Of a wait: place in the queue, as it was told last.
+             */
+            position?: number | null;
+            /** @description Of a placement: clusters that could not take it. */
+            refused: components["schemas"]["Refused"][];
+            sentence: string;
+            /**
+             * Format: int64
+             * @description Number of the leader that decided; it grows with every change of the leader.
+             */
+            term: number;
+            /**
+             * Format: int64
+             * @description How often it was told anew for the same causes.
+             */
+            times: number;
+        };
+        /** @description How long a job will go on waiting. */
+        Estimate: {
+            /**
+             * Format: int32
+             * @description Of those, how many had started by their p90.
+             */
+            by_p90: number;
+            /**
+             * Format: int32
+             * @description Earlier estimates of the queue whose jobs have started since, at most the newest hundred.
+             */
+            checked: number;
+            /** @description `now`, `known`, `unknown` or `never`. */
+            kind: string;
+            /**
+             * Format: int64
+             * @description Half of the jobs like it start within this time from now, in milliseconds.
+             */
+            p50_ms?: number | null;
+            /**
+             * Format: int64
+             * @description Nine of ten do.
+             */
+            p90_ms?: number | null;
+            /**
+             * Format: int32
+             * @description Jobs that it goes by.
+             */
+            samples: number;
+            sentence: string;
         };
         /** @description One fact behind the verdict. */
         Evidence: {
@@ -907,6 +1079,70 @@ export interface components {
             partial?: string | null;
         };
         /** @description A list with its scope and age. */
+        Page_Decision: {
+            /** Format: date-time */
+            as_of: string;
+            items: {
+                /**
+                 * Format: int32
+                 * @description The attempt that a placement made.
+                 */
+                attempt?: number | null;
+                /** @description Of a wait, as they were told last. */
+                blockers: components["schemas"]["Blocker"][];
+                /** @description Of a placement: clusters that had room, best first. */
+                candidates: components["schemas"]["Candidate"][];
+                /**
+                 * @description Of a placement: the term that decided, empty when no other cluster had room or all terms were equal. Of a wait: the
+                 *     codes with their clusters.
+                 */
+                cause: string;
+                /** @description Of a placement. */
+                cluster?: string | null;
+                /** Format: date-time */
+                first_at: string;
+                /**
+                 * Format: date-time
+                 * @description When something about it was told anew for the last time.
+                 */
+                last_at: string;
+                /**
+                 * Format: int32
+                 * @description Candidates and refusals that are not kept.
+                 */
+                left_out: number;
+                /**
+                 * Format: int32
+                 * @description Counts from 1; older ones than the first that is listed are not kept.
+                 */
+                number: number;
+                /** @description `assigned` or `blocked`. */
+                outcome: string;
+                /**
+                 * Format: int32
+                 * @description Of a wait: place in the queue, as it was told last.
+                 */
+                position?: number | null;
+                /** @description Of a placement: clusters that could not take it. */
+                refused: components["schemas"]["Refused"][];
+                sentence: string;
+                /**
+                 * Format: int64
+                 * @description Number of the leader that decided; it grows with every change of the leader.
+                 */
+                term: number;
+                /**
+                 * Format: int64
+                 * @description How often it was told anew for the same causes.
+                 */
+                times: number;
+            }[];
+            /** @description Give it back as `page_token` for the rows after these; absent on the last page. */
+            next_page_token?: string | null;
+            /** @description Set when some cluster's word is older than its limit, so that rows may be out of date. */
+            partial?: string | null;
+        };
+        /** @description A list with its scope and age. */
         Page_Incident: {
             /** Format: date-time */
             as_of: string;
@@ -1023,6 +1259,38 @@ export interface components {
             /** @description Set when some cluster's word is older than its limit, so that rows may be out of date. */
             partial?: string | null;
         };
+        /** @description A list with its scope and age. */
+        Page_WaitingJob: {
+            /** Format: date-time */
+            as_of: string;
+            items: {
+                /** @description Code of its first blocker; empty until the dispatcher has looked at it. */
+                code: string;
+                /** Format: uuid */
+                id: string;
+                name: string;
+                owner: string;
+                /**
+                 * Format: int32
+                 * @description Place in its queue, from 1; absent until the dispatcher has looked at it.
+                 */
+                position?: number | null;
+                requests: Record<string, never>;
+                /** @description The first blocker's sentence. */
+                sentence: string;
+                /**
+                 * Format: date-time
+                 * @description Since when it waits for these causes.
+                 */
+                since?: string | null;
+                /** Format: date-time */
+                submitted_at: string;
+            }[];
+            /** @description Give it back as `page_token` for the rows after these; absent on the last page. */
+            next_page_token?: string | null;
+            /** @description Set when some cluster's word is older than its limit, so that rows may be out of date. */
+            partial?: string | null;
+        };
         /** @description A pod of the job, live or gone. */
         Pod: {
             /** Format: int32 */
@@ -1066,6 +1334,17 @@ export interface components {
             running: number;
             /** @description RayJob (YAML) that jobs of Ray's own client are made from; empty for the default one. */
             template?: string;
+        };
+        /** @description A cluster that cannot take the job. */
+        Refused: {
+            cluster: string;
+            /** @description Stable word of its blocker. */
+            code: string;
+            free: Record<string, never>;
+            sentence: string;
+            total: Record<string, never>;
+            /** @description What would change it; empty when only time will. */
+            try_this: string;
         };
         /** @description Body of `POST /api/v1/incidents/{incident}/resolve`. */
         ResolveRequest: {
@@ -1113,6 +1392,17 @@ export interface components {
             manifest: string;
             queue: string;
         };
+        /** @description One term of the comparison; the smaller value is better. */
+        Term: {
+            /** @description The value in words. */
+            clause: string;
+            /** @description The first term that differs from the chosen cluster's; of the chosen cluster, from the next best one's. */
+            decided: boolean;
+            /** @description Stable word: `idle_gpus`, `node_size`, `jobs_there` or `fullness`. */
+            name: string;
+            /** Format: int64 */
+            value: number;
+        };
         /** @description One step in a job's life. */
         TimelineEntry: {
             /** Format: date-time */
@@ -1151,25 +1441,97 @@ export interface components {
         };
         /** @description One row; empty strings in the columns that were not asked for. */
         UsageRow: {
-            /** @description Decimal in the sheet's currency with its minor unit; rows sum to the total by largest remainder. */
+            /**
+             * @description Decimal in the sheet's currency with its minor unit, and four digits more while the total is under one; rows sum to
+             *     the total by largest remainder.
+             */
             amount: string;
-            /** @description The exact amount as a fraction-free integer string in the ledger's unit. */
+            /** @description The exact amount, an integer; 4831838208000000000000000000 of it are one unit of the currency (docs/prices.md). */
             amount_exact: string;
             cluster: string;
             /** @description Decimals, for example `1.250000`. */
             cpu_hours: string;
             gpu_hours: string;
+            /** @description Name of the job, with the end of its id where several jobs of the report carry the name. */
             job: string;
+            /** @description Its id. */
+            job_id?: string;
             /** @description `team`, `shared`, `overhead` or `idle`; `capacity` in no row. */
             kind: string;
             memory_gib_hours: string;
             team: string;
         };
+        /** @description A job in the line of its queue. */
+        WaitingJob: {
+            /** @description Code of its first blocker; empty until the dispatcher has looked at it. */
+            code: string;
+            /** Format: uuid */
+            id: string;
+            name: string;
+            owner: string;
+            /**
+             * Format: int32
+             * @description Place in its queue, from 1; absent until the dispatcher has looked at it.
+             */
+            position?: number | null;
+            requests: Record<string, never>;
+            /** @description The first blocker's sentence. */
+            sentence: string;
+            /**
+             * Format: date-time
+             * @description Since when it waits for these causes.
+             */
+            since?: string | null;
+            /** Format: date-time */
+            submitted_at: string;
+        };
+        /** @description What the dispatcher would decide now. */
+        Where: {
+            /** Format: date-time */
+            as_of: string;
+            /** @description When it would wait: why, most actionable first. */
+            blockers: components["schemas"]["Blocker"][];
+            /** @description Clusters with room, best first. */
+            candidates: components["schemas"]["Candidate"][];
+            /** @description The cluster that it would go to; absent when it would wait. */
+            cluster?: string | null;
+            estimate: components["schemas"]["Estimate"];
+            /**
+             * Format: int32
+             * @description Candidates and refusals that are not listed.
+             */
+            left_out: number;
+            /** @description Name in the manifest, or of the job. */
+            name: string;
+            /**
+             * Format: int32
+             * @description When it would wait: its place in the queue, from 1.
+             */
+            position?: number | null;
+            queue: string;
+            /** @description Clusters that cannot take it. */
+            refused: components["schemas"]["Refused"][];
+            /** @description Head, submitter and minimum workers together. */
+            requests: Record<string, never>;
+            /** @description Why there, or why it would wait. */
+            sentence: string;
+        };
+        /** @description `POST /api/v1/where`: what would become of this manifest if it were submitted now. Nothing is changed. */
+        WhereRequest: {
+            /** @description Pins the job to one cluster. */
+            cluster?: string | null;
+            /** @description A RayJob (ray.io/v1) as YAML or JSON. */
+            manifest: string;
+            queue: string;
+        };
         /** @description `GET /api/v1/jobs/{id or name}/why`: what the dispatcher wrote when it last looked at the job. */
         Why: {
+            /** @description What is ahead of it in its queue. */
+            ahead?: components["schemas"]["Ahead"];
             blockers: components["schemas"]["Blocker"][];
             /** Format: date-time */
             decided_at: string;
+            estimate?: components["schemas"]["Estimate"] | null;
             /** Format: int32 */
             position?: number | null;
             /** Format: int32 */
@@ -1718,6 +2080,31 @@ export interface operations {
             };
         };
     };
+    jobs_decisions: {
+        parameters: {
+            query?: {
+                /** @description At most 500; 100 by default. */
+                limit?: number;
+                page_token?: string;
+            };
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Decision"];
+                };
+            };
+        };
+    };
     jobs_logs: {
         parameters: {
             query?: {
@@ -1747,6 +2134,27 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+        };
+    };
+    jobs_where_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Where"];
                 };
             };
         };
@@ -1899,6 +2307,30 @@ export interface operations {
             };
         };
     };
+    queues_waiting: {
+        parameters: {
+            query?: {
+                queue?: string;
+                /** @description At most 500; 100 by default. */
+                limit?: number;
+                page_token?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_WaitingJob"];
+                };
+            };
+        };
+    };
     session_sign_in: {
         parameters: {
             query?: never;
@@ -2041,6 +2473,29 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["About"];
+                };
+            };
+        };
+    };
+    jobs_where_manifest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WhereRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Where"];
                 };
             };
         };

@@ -13,12 +13,26 @@ export interface Resources {
 }
 
 export type Job = Omit<Schemas["Job"], "requests"> & { requests: Resources };
-export type JobDetail = Omit<Schemas["JobDetail"], "job"> & { job: Job };
+export type JobDetail = Omit<Schemas["JobDetail"], "job" | "why"> & { job: Job; why?: Why | null };
 export type SubmitReply = Omit<Schemas["SubmitReply"], "job"> & { job?: Job | null };
 export type Attempt = Schemas["Attempt"];
 export type TimelineEntry = Schemas["TimelineEntry"];
 export type Pod = Schemas["Pod"];
-export type Why = Schemas["Why"];
+export type Why = Omit<Schemas["Why"], "ahead"> & { ahead: { count: number; jobs: WaitingJob[] } };
+
+/** Amounts that the document has as plain objects. */
+type Sized<T> = Omit<T, "free" | "total"> & { free: Resources; total: Resources };
+
+export type Term = Schemas["Term"];
+export type Candidate = Sized<Schemas["Candidate"]>;
+export type Refused = Sized<Schemas["Refused"]>;
+interface Compared {
+  candidates: Candidate[];
+  refused: Refused[];
+}
+export type Decision = Omit<Schemas["Decision"], keyof Compared> & Compared;
+export type Where = Omit<Schemas["Where"], keyof Compared | "requests"> & Compared & { requests: Resources };
+export type WaitingJob = Omit<Schemas["WaitingJob"], "requests"> & { requests: Resources };
 
 export type Cluster = Omit<Schemas["Cluster"], "allocatable" | "free"> & { allocatable: Resources; free: Resources };
 export type AddClusterReply = Omit<Schemas["AddClusterReply"], "cluster"> & { cluster: Cluster };

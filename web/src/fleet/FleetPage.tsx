@@ -1,14 +1,15 @@
 import { Link } from "react-router";
 import { now } from "../api/clock";
 import { useClusters, useIncidents, useJobs, useQueues, useUsage } from "../api/queries";
-import { grouped, plural } from "../format/amount";
+import { money, plural } from "../format/amount";
+import { ON_CLUSTERS } from "../jobs/filter";
 import { JobTable } from "../jobs/JobTable";
 import { Empty, Loaded } from "../ui/Feedback";
 import { Icon } from "../ui/Icon";
 import { Card, PageHead } from "../ui/Layout";
 import { Ago } from "../ui/Time";
 import { bounds, presetPeriod } from "../usage/period";
-import { attention, type Notice } from "./attention";
+import { attention, type Notice, ofLastDay } from "./attention";
 import { ClusterStrip } from "./ClusterStrip";
 
 /** The fleet at a glance: what runs, what waits, what is broken, what it costs. Every figure leads to its rows. */
@@ -50,10 +51,10 @@ function Tiles() {
   const idle = usage.data?.rows.find((row) => row.kind === "idle");
   return (
     <ul className="tiles">
-      <Tile to="/jobs?status=running" label="Running" value={sum("running")} note="jobs" />
+      <Tile to={`/jobs?status=${ON_CLUSTERS}`} label="On clusters" value={sum("running")} note="assigned, starting, running or stopping" />
       <Tile to="/jobs?status=queued" label="Waiting" value={sum("queued")} note="jobs in queues" />
       <Tile to="/incidents" label="Open incidents" value={open.data?.items.length} note={critical > 0 ? `${critical} critical` : "none critical"} alert={critical > 0} />
-      <Tile to="/usage?by=kind,team" label="This month" value={usage.data && `${grouped(usage.data.total.amount)} ${usage.data.currency}`} note={idle ? `${grouped(idle.amount)} of it idle` : "no usage yet"} />
+      <Tile to="/usage?by=kind,team" label="This month" value={usage.data && `${money(usage.data.total.amount, usage.data.total.amount_exact)} ${usage.data.currency}`} note={idle ? `${money(idle.amount, idle.amount_exact)} of it idle` : "no usage yet"} />
     </ul>
   );
 }
@@ -76,13 +77,14 @@ function Attention() {
   const clusters = useClusters();
   const incidents = useIncidents("open");
   const waiting = useJobs({ status: "queued", limit: 5 });
-  if (!clusters.data || !incidents.data || !waiting.data) return null;
-  const notices = attention(clusters.data.items, incidents.data.items, waiting.data.items);
-  if (notices.length === 0) return <p className="calm"><Icon name="check" />Nothing needs anybody: no incident is open, no cluster is silent, no job waits.</p>;
+  const failed = useJobs({ status: "failed", limit: 50 });
+  if (!clusters.data || !incidents.data || !waiting.data || !failed.data) return null;
+  const notices = attention(clusters.data.items, incidents.data.items, waiting.data.items, ofLastDay(failed.data.items, now()));
+  if (notices.length === 0) return <p className="calm"><Icon name="check" />Nothing needs anybody: no incident is open, no cluster is silent, no job waits, none failed in the last day.</p>;
   return (
     <Card title={<>Needs attention <small>{plural(notices.length, "thing")}</small></>}>
       <ul className="notices">{notices.slice(0, SHOWN).map((notice) => <Row key={notice.key} notice={notice} />)}</ul>
-      {notices.length > SHOWN && <p className="pad muted">{notices.length - SHOWN} more in <Link to="/incidents">incidents</Link>, <Link to="/clusters">clusters</Link> and <Link to="/jobs?status=queued">waiting jobs</Link>.</p>}
+      {notices.length > SHOWN && <p className="pad muted">{notices.length - SHOWN} more in <Link to="/incidents">incidents</Link>, <Link to="/clusters">clusters</Link>, <Link to="/jobs?status=failed">failed</Link> and <Link to="/jobs?status=queued">waiting jobs</Link>.</p>}
     </Card>
   );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bytes, cpu, grouped, hours, percent, plural, resources, skew } from "./amount";
+import { bytes, cpu, grouped, hours, money, percent, plural, resources, skew } from "./amount";
 
 test("memory is binary with at most one decimal", () => {
   expect([0, 1023, 1024, 1536 * 1024 ** 2, 1_717_986_917, 100 * 1024 ** 3].map(bytes)).toEqual(["0 B", "1023 B", "1 KiB", "1.5 GiB", "1.5 GiB", "100 GiB"]);
@@ -33,4 +33,8 @@ test("hours on screen say when they are tiny", () => {
 test("counts agree with their noun and skews have a sign", () => {
   expect([plural(1, "job"), plural(3, "job")]).toEqual(["1 job", "3 jobs"]);
   expect([skew(0), skew(340), skew(-1_200)]).toEqual(["0 ms", "+340 ms", "−1.2 s"]);
+});
+
+test("little money never looks like none", () => {
+  expect([money("0.00", "17"), money("0.00", "0"), money("0", "5"), money("0.10", "9"), money("1000.00", "9")]).toEqual(["<0.01", "0.00", "<1", "0.10", "1,000.00"]);
 });

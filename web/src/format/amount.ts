@@ -53,6 +53,12 @@ export function grouped(decimal: string): string {
   return sign + whole.replace(/\B(?=(\d{3})+$)/g, ",") + fraction;
 }
 
+/** An amount of money for the screen: what is not nothing and rounds to it is `<0.01`, in the smallest step that is shown. */
+export function money(decimal: string, exact: string): string {
+  if (/^[0.]*0$/.test(decimal) && /[1-9]/.test(exact)) return `<${decimal.slice(0, -1)}1`;
+  return grouped(decimal);
+}
+
 /** Hours for the screen, with three decimals; full precision stays in tooltip and export. */
 export function hours(decimal: string): string {
   const value = Number(decimal);

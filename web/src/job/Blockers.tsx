@@ -1,5 +1,6 @@
 import { Link } from "react-router";
 import type { Why } from "../api/types";
+import { plural, resources } from "../format/amount";
 import { Copy } from "../ui/Button";
 import { Ago } from "../ui/Time";
 
@@ -23,6 +24,17 @@ export function Blockers({ why }: { why: Why }) {
           </li>
         ))}
       </ol>
+      {why.ahead.count > 0 && (
+        <div className="pad">
+          <b>Ahead</b> {plural(why.ahead.count, "job")}{why.ahead.count > why.ahead.jobs.length && `, the first ${why.ahead.jobs.length}`}:
+          <ul>
+            {why.ahead.jobs.map((job) => (
+              <li key={job.id}><Link to={`/jobs/${job.id}`}>{job.name}</Link> <span className="muted">asks for {resources(job.requests)}, waits <Ago at={job.submitted_at} suffix="" /></span></li>
+            ))}
+          </ul>
+        </div>
+      )}
+      {why.estimate && <p className="pad"><b>Wait</b> {why.estimate.sentence}</p>}
       <p className="pad muted">Decided <Ago at={why.decided_at} />.</p>
     </>
   );

@@ -1,7 +1,7 @@
 import { Link } from "react-router";
 import type { JobDetail } from "../api/types";
 import { useUsage } from "../api/queries";
-import { hours } from "../format/amount";
+import { hours, money } from "../format/amount";
 import { Empty, Loaded } from "../ui/Feedback";
 import { Card, Facts } from "../ui/Layout";
 
@@ -22,13 +22,13 @@ export function Cost({ detail }: { detail: JobDetail }) {
       <Loaded query={usage} lines={2}>
         {(data) => (
           <>
-            {data.rows.filter((row) => row.job === job.id || row.job === job.name).map((row) => (
+            {data.rows.filter((row) => row.job_id === job.id).map((row) => (
               <Facts key={row.cluster} items={[
                 ["Cluster", row.cluster],
                 ["CPU hours", <span key="c" title={row.cpu_hours}>{hours(row.cpu_hours)}</span>],
                 ["Memory GiB hours", <span key="m" title={row.memory_gib_hours}>{hours(row.memory_gib_hours)}</span>],
                 ["GPU hours", <span key="g" title={row.gpu_hours}>{hours(row.gpu_hours)}</span>],
-                [`Amount in ${data.currency}`, <span key="a" title={row.amount_exact}>{row.amount}</span>],
+                [`Amount in ${data.currency}`, <span key="a" title={`${row.amount_exact} before rounding`}>{money(row.amount, row.amount_exact)}</span>],
               ]} />
             ))}
             {data.notes.length > 0 && <ul className="notes">{data.notes.map((note) => <li key={note}>{note}</li>)}</ul>}

@@ -10,12 +10,13 @@ import { JobHead } from "./JobHead";
 import { JobIncidents } from "./JobIncidents";
 import { Logs } from "./Logs";
 import { Manifest } from "./Manifest";
+import { Placement } from "./Placement";
 import { Pods } from "./Pods";
 import { Summary } from "./Summary";
 import { Timeline } from "./Timeline";
 import { WhyPanel } from "./WhyPanel";
 
-const TABS = ["summary", "timeline", "why", "logs", "pods", "attempts", "cost", "incidents", "manifest"] as const;
+const TABS = ["summary", "timeline", "why", "placement", "logs", "pods", "attempts", "cost", "incidents", "manifest"] as const;
 type Tab = (typeof TABS)[number];
 
 /** One job: what it does now, and everything that is known about how it came there. Works when its pods are long gone. */
@@ -67,6 +68,8 @@ function Panel({ tab, detail }: { tab: Tab; detail: JobDetail }) {
       return <Timeline entries={detail.timeline} />;
     case "why":
       return <WhyPanel detail={detail} />;
+    case "placement":
+      return <Placement detail={detail} />;
     case "logs":
       return <Logs detail={detail} />;
     case "pods":

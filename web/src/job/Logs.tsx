@@ -72,7 +72,7 @@ function LogView({ detail, attempt, choose }: { detail: JobDetail; attempt: numb
     }, { replace: true });
   };
   return (
-    <Card className="log-card" title={<>Driver log <LogNotice status={status} lines={lines.length} /></>} actions={
+    <Card className="log-card" title={<>Driver log <LogNotice status={status} lines={lines.length} ended={ended} /></>} actions={
       <div className="log-tools" role="toolbar" aria-label="Log">
         {attempts.length > 1 && (
           <select aria-label="Attempt" value={attempt} onChange={(event) => choose(Number(event.target.value))}>

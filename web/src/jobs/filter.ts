@@ -10,6 +10,8 @@ export interface JobFilter {
 export const STATES = ["queued", "assigned", "starting", "running", "stopping", "succeeded", "failed", "cancelled"];
 export const ACTIVE = STATES.slice(0, 5);
 export const FINISHED = STATES.slice(5);
+/** States of jobs that hold or wait for room on a cluster, which a queue counts as running; as a query value. */
+export const ON_CLUSTERS = STATES.slice(1, 5).join(",");
 
 /** Reads the filter out of a query string. Unknown keys and states are passed over. */
 export function readFilter(params: URLSearchParams): JobFilter {

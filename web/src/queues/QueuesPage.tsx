@@ -1,18 +1,22 @@
-import { Link } from "react-router";
+import { Link, useSearchParams } from "react-router";
 import { useQueues } from "../api/queries";
 import type { Queue } from "../api/types";
 import { resources } from "../format/amount";
+import { ON_CLUSTERS } from "../jobs/filter";
 import { Copy } from "../ui/Button";
 import { Empty, Loaded } from "../ui/Feedback";
 import { PageHead, TableFrame } from "../ui/Layout";
+import { Line } from "./Line";
 import { QuotaBar } from "./QuotaBar";
 import { shareOf } from "./quota";
 
 const ADD = "squadron queue add research";
 
-/** The tree of queues: what each has, uses, borrows and lends, and what is in it. */
+/** The tree of queues: what each has, uses, borrows and lends, and what is in it; and the line of one. */
 export function QueuesPage() {
   const queues = useQueues();
+  const [params] = useSearchParams();
+  const line = params.get("line");
   return (
     <>
       <PageHead title="Queues" note="Who jobs are run and billed for, and how much of the fleet each may use">
@@ -24,12 +28,13 @@ export function QueuesPage() {
         ) : (
           <TableFrame label="Queues">
             <table className="table table-narrow">
-              <thead><tr><th scope="col">Queue</th><th scope="col" className="number">Waiting</th><th scope="col" className="number">Running</th><th scope="col" className="number">Weight</th><th scope="col" className="number">Share</th><th scope="col">Quota</th><th scope="col"><span className="sr-only">Links</span></th></tr></thead>
+              <thead><tr><th scope="col">Queue</th><th scope="col" className="number">Waiting</th><th scope="col" className="number">On clusters</th><th scope="col" className="number">Weight</th><th scope="col" className="number">Share</th><th scope="col">Quota</th><th scope="col"><span className="sr-only">Links</span></th></tr></thead>
               <tbody>{page.items.map((queue) => <Row key={queue.name} queue={queue} />)}</tbody>
             </table>
           </TableFrame>
         )}
       </Loaded>
+      {line && <Line key={line} queue={line} />}
     </>
   );
 }
@@ -40,8 +45,8 @@ function Row({ queue }: { queue: Queue }) {
   return (
     <tr>
       <td className="cell-main"><span className="tree-indent" style={{ inlineSize: `${depth * 1.25}rem` }} /><Link className="name" to={address}>{queue.name}</Link></td>
-      <td className="number" data-label="Waiting">{queue.queued > 0 ? <Link to={`${address}&status=queued`}>{queue.queued}</Link> : 0}</td>
-      <td className="number" data-label="Running">{queue.running > 0 ? <Link to={`${address}&status=running`}>{queue.running}</Link> : 0}</td>
+      <td className="number" data-label="Waiting">{queue.queued > 0 ? <Link to={`?line=${encodeURIComponent(queue.name)}`}>{queue.queued}</Link> : 0}</td>
+      <td className="number" data-label="On clusters">{queue.running > 0 ? <Link to={`${address}&status=${ON_CLUSTERS}`}>{queue.running}</Link> : 0}</td>
       <td className="number" data-label="Weight">{(queue.weight ?? 1_000) / 1_000}</td>
       <td className="number" data-label="Share">{shareOf(queue.share, queue.parent == null)}</td>
       <td className="cell-prose" data-label="Quota"><Quotas queue={queue} /></td>

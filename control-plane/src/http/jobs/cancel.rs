@@ -14,7 +14,10 @@ use squadron_core::{
     authz::{Action, Object},
     id::JobId,
 };
-use squadron_store::{PgConnection, audit, job::advance};
+use squadron_store::{
+    PgConnection, audit,
+    job::{JobRow, advance},
+};
 
 use super::{find, find_for, view};
 use crate::{
@@ -41,7 +44,7 @@ pub async fn cancel(
     caller.may(&app, Action::CancelJob, Object::OwnedBy(&row.owner), &row.id.to_string()).await?;
     match ask(&app, &caller, row.id, &request.reason).await? {
         Some(Ok(()) | Err(Refused::AlreadyStopping)) => {}
-        Some(Err(refused)) => return Err(over(&row.name, &refused)),
+        Some(Err(refused)) => return Err(over(&row, &refused)),
         None => return Err(Api::not_found("job", row.id, "squadron list")),
     }
     let row = find(&app, &row.id.to_string()).await?;
@@ -90,10 +93,10 @@ fn tell(app: &AppState, job: &str, version: i64) {
     app.wake.notify(Topic::Dispatch);
 }
 
-fn over(name: &str, refused: &Refused) -> Api {
+fn over(row: &JobRow, refused: &Refused) -> Api {
     Api::new(
         Code::Conflict,
-        format!("job {name} cannot be cancelled: {refused}"),
-        format!("look at it with `squadron describe {name}`; to run it again, submit it again"),
+        format!("job {} cannot be cancelled: {refused}", row.name),
+        format!("look at it with `squadron describe {}`; to run it again, submit it again", row.id),
     )
 }

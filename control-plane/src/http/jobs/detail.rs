@@ -5,7 +5,7 @@ use axum::{
     extract::{Path, State},
 };
 use squadron_api::{
-    job::{Attempt, JobDetail, Pod, TimelineEntry, Why},
+    job::{Attempt, JobDetail, Pod, TimelineEntry},
     route,
 };
 use squadron_core::{
@@ -18,7 +18,7 @@ use squadron_core::{
 };
 use squadron_store::{attempt::AttemptRow, incident::IncidentRow, job::JobRow};
 
-use super::{find_for, view};
+use super::{find_for, view, wait};
 use crate::{
     http::{auth::Caller, error::Result, page, usage},
     state::AppState,
@@ -48,23 +48,20 @@ pub async fn describe(
         true => None,
         false => usage::cost_of_job(&app, row.id, row.submitted_at, held_until(&pods)).await?,
     };
+    let why = match row.state {
+        JobState::Queued => Some(wait::why_of(&app, &row).await?),
+        _ => None,
+    };
     Ok(Json(JobDetail {
         job: view::job(&row, page::silence(&app)),
         manifest: app.store.manifest(row.id).await?.unwrap_or_default(),
         timeline: timeline(&row, &attempts, &incidents, &facts),
-        why: (row.state == JobState::Queued).then(|| view::why(&row)),
+        why,
         attempts: attempts.into_iter().map(attempt).collect(),
         pods: pods.iter().map(pod).collect(),
         incidents: incidents.iter().map(|incident| incident.id).collect(),
         cost,
     }))
-}
-
-/// Why a job waits, as the dispatcher wrote it.
-#[utoipa::path(get, path = route::JOB_WHY, tag = "jobs", params(("job" = String, Path)),
-    responses((status = 200, body = Why)))]
-pub async fn why(State(app): State<AppState>, caller: Caller, Path(job): Path<String>) -> Result<Json<Why>> {
-    Ok(Json(view::why(&find_for(&app, &caller, &job).await?)))
 }
 
 /// When the last pod let go of what it held; `None` while one holds something.

@@ -1,15 +1,18 @@
-//! Jobs: submit, list, describe, why, cancel.
+//! Jobs: submit, list, describe, why, where, decisions, cancel.
 //!
 //! Invariant: nothing here judges. Sentences, blockers and states are shown as the deciders wrote them.
 
 pub mod cancel;
+mod decisions;
 mod detail;
 mod list;
+mod outlook;
 pub mod priority;
 pub mod submit;
 #[cfg(test)]
 pub mod tests;
 mod view;
+mod wait;
 
 use squadron_api::{error::Code, route};
 use squadron_core::{authz::Action, id::JobId, sentence::clip};
@@ -28,7 +31,17 @@ const MOST_OWNERS: i64 = 6;
 
 /// These routes' part of the OpenAPI document.
 #[derive(OpenApi)]
-#[openapi(paths(submit::submit, list::list, detail::describe, detail::why, cancel::cancel))]
+#[openapi(paths(
+    submit::submit,
+    list::list,
+    detail::describe,
+    wait::why,
+    wait::line,
+    outlook::of_manifest,
+    outlook::of_job,
+    decisions::decisions,
+    cancel::cancel
+))]
 pub struct Doc;
 
 pub fn mount(routes: Routes) -> Routes {
@@ -36,7 +49,11 @@ pub fn mount(routes: Routes) -> Routes {
         .get(route::JOBS, Access::Needs(Action::ReadJobs), list::list)
         .post(route::JOBS, Access::Needs(Action::SubmitJob), submit::submit)
         .get(route::JOB, Access::Needs(Action::ReadJobs), detail::describe)
-        .get(route::JOB_WHY, Access::Needs(Action::ReadJobs), detail::why)
+        .get(route::JOB_WHY, Access::Needs(Action::ReadJobs), wait::why)
+        .get(route::JOB_WHERE, Access::Needs(Action::ReadJobs), outlook::of_job)
+        .post(route::WHERE, Access::Needs(Action::SubmitJob), outlook::of_manifest)
+        .get(route::JOB_DECISIONS, Access::Needs(Action::ReadJobs), decisions::decisions)
+        .get(route::QUEUE_WAITING, Access::Needs(Action::ReadQueues), wait::line)
         .post(route::JOB_CANCEL, Access::Owner(Action::CancelJob), cancel::cancel)
 }
 

@@ -83,7 +83,7 @@ pub async fn check(
 }
 
 /// What the dispatcher would look at now.
-async fn fleet(app: &AppState) -> Result<Input> {
+pub async fn fleet(app: &AppState) -> Result<Input> {
     let silence = page::silence(app);
     let look = app.store.txn("job.look", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence)));
     Ok(look.await?)
@@ -153,7 +153,7 @@ fn parse(text: &str) -> Result<ParsedRayJob> {
 }
 
 /// Nobody uploaded packages for a job that did not come by Ray's API; it would wait for them for ever.
-fn refuse_extras(parsed: &ParsedRayJob) -> Result<()> {
+pub fn refuse_extras(parsed: &ParsedRayJob) -> Result<()> {
     let annotations = parsed.manifest.pointer("/metadata/annotations");
     if annotations.is_none_or(|annotations| annotations.get(EXTRAS_ANNOTATION).is_none()) {
         return Ok(());
@@ -266,16 +266,7 @@ fn warnings(new: &NewJob, parsed: &ParsedRayJob, mut input: Input) -> Vec<String
             "spec.suspend is true, so the job will not start in its cluster until that changes".to_owned(),
         );
     }
-    input.waiting = vec![Waiting {
-        job: new.id,
-        name: new.name.clone(),
-        queue: new.queue.clone(),
-        submitted_at: new.submitted_at,
-        gang: new.gang.clone(),
-        pinned: new.pinned,
-        overtaken: 0,
-        priority: 0,
-    }];
+    input.waiting = vec![as_waiting(new, 0)];
     let lasts = |code| {
         matches!(
             code,
@@ -287,6 +278,20 @@ fn warnings(new: &NewJob, parsed: &ParsedRayJob, mut input: Input) -> Vec<String
         warnings.extend(lasting.map(|blocker| format!("{}; {}", blocker.sentence, blocker.try_this)));
     }
     warnings
+}
+
+/// The job as the dispatcher will look at it.
+pub fn as_waiting(new: &NewJob, priority: i32) -> Waiting {
+    Waiting {
+        job: new.id,
+        name: new.name.clone(),
+        queue: new.queue.clone(),
+        submitted_at: new.submitted_at,
+        gang: new.gang.clone(),
+        pinned: new.pinned,
+        overtaken: 0,
+        priority,
+    }
 }
 
 /// Inserts the job, or finds the one that the key stands for.

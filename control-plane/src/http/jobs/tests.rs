@@ -31,6 +31,7 @@ use crate::{
 };
 
 mod callers;
+mod explained;
 
 pub const MANIFEST: &str = "
 apiVersion: ray.io/v1

@@ -1,6 +1,9 @@
 //! A job's row as the API shows it.
 
-use squadron_api::job::{Blocker, Job, Why};
+use squadron_api::{
+    job::{Job, Why},
+    placement::Ahead,
+};
 use squadron_core::{dispatch::gang_total, job::JobState, silence::Judge};
 use squadron_store::job::JobRow;
 
@@ -29,19 +32,15 @@ pub fn job(row: &JobRow, silence: Judge) -> Job {
     }
 }
 
-/// What the dispatcher wrote, for a job that waits; for any other, its sentence.
+/// What the dispatcher wrote, for a job that waits; for any other, its sentence. [`super::wait`] adds what is ahead.
 pub fn why(row: &JobRow) -> Why {
-    let blockers = row.blockers.iter().map(|blocker| Blocker {
-        code: blocker.code.word().to_owned(),
-        cluster: blocker.cluster.clone(),
-        sentence: blocker.sentence.clone(),
-        try_this: blocker.try_this.clone(),
-    });
     Why {
         sentence: row.sentence.clone(),
         position: row.position,
         queue_length: row.queue_length.unwrap_or(0),
-        blockers: blockers.collect(),
+        blockers: row.blockers.iter().cloned().map(Into::into).collect(),
+        ahead: Ahead::default(),
+        estimate: None,
         decided_at: row.decided_at.unwrap_or(row.submitted_at),
     }
 }

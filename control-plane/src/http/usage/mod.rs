@@ -2,7 +2,7 @@
 
 mod report;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::{
     Json,
@@ -80,7 +80,8 @@ pub async fn cost_of_job(
     if sum == Priced::default() {
         return Ok(None);
     }
-    let (_, text) = report::money(&sheet.currency).apportion(&[sum.amount.0]).map_err(too_large)?;
+    let (_, text) =
+        report::money(&sheet.currency, sum.amount.0).apportion(&[sum.amount.0]).map_err(too_large)?;
     Ok(Some(format!("{text} {}", sheet.currency)))
 }
 
@@ -136,19 +137,36 @@ fn span(query: &UsageQuery, now: Timestamp) -> Result<(Timestamp, Timestamp)> {
     Ok((from, to))
 }
 
-/// Names of the jobs in the report, when jobs are asked for. A name that two of them carry stays out.
+/// Names of the jobs in the report, when jobs are asked for. A name that several of them carry gets the end of the job's id.
 async fn names(app: &AppState, report: &Report, groups: Groups) -> Result<BTreeMap<String, String>> {
     if !groups.job {
         return Ok(BTreeMap::new());
     }
     let ids: Vec<JobId> = report.rows.keys().filter_map(|key| key.job.parse().ok()).collect();
     let names = app.store.job_names(&ids).await?;
+    Ok(told_apart(&names))
+}
+
+/// What each job is shown as; no two are shown the same.
+fn told_apart(names: &BTreeMap<JobId, String>) -> BTreeMap<String, String> {
     let mut carriers: BTreeMap<&str, usize> = BTreeMap::new();
     for name in names.values() {
         *carriers.entry(name).or_default() += 1;
     }
-    let unique = names.iter().filter(|(_, name)| carriers.get(name.as_str()) == Some(&1));
-    Ok(unique.map(|(id, name)| (id.to_string(), name.clone())).collect())
+    let mut seen = BTreeSet::new();
+    let mut shown = BTreeMap::new();
+    for (id, name) in names {
+        let short = id.0.simple().to_string().split_off(24);
+        let mut text = match carriers.get(name.as_str()) {
+            Some(1) => name.clone(),
+            _ => format!("{name} ({short})"),
+        };
+        if !seen.insert(text.clone()) {
+            text = format!("{name} ({id})");
+        }
+        shown.insert(id.to_string(), text);
+    }
+    shown
 }
 
 async fn notes(app: &AppState, report: &Report, spans: &Spans, priced: bool) -> Result<Vec<String>> {
@@ -172,4 +190,26 @@ async fn notes(app: &AppState, report: &Report, spans: &Spans, priced: bool) -> 
     }
     notes.extend(report.notes.iter().take(50).cloned());
     Ok(notes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn jobs_of_one_name_are_told_apart_by_the_end_of_their_ids() {
+        let ids = [
+            "0-0000-7000-8000-0000aaaa0001",
+            "0-0000-7000-8000-0000aaaa0002",
+            "1-0000-7000-8000-0000aaaa0002",
+        ];
+        let jobs: Vec<JobId> = ids.iter().map(|id| format!("0193a5a{id}").parse().unwrap()).collect();
+        let names =
+            [(jobs[0], "train".to_owned()), (jobs[1], "train".to_owned()), (jobs[2], "train".to_owned())];
+        let shown: Vec<String> = told_apart(&names.into()).into_values().collect();
+        assert_eq!(shown, ["train (aaaa0001)", "train (aaaa0002)", &format!("train ({})", jobs[2])]);
+        let lone = told_apart(&[(jobs[0], "train".to_owned())].into());
+        assert_eq!(lone.into_values().collect::<Vec<_>>(), ["train"]);
+    }
 }

@@ -7,7 +7,7 @@ use squadron_api::{
     usage::{Usage, UsageRow},
 };
 use squadron_core::{
-    meter::{Column, Priced, Report, RowKey, TooLarge, minor_digits},
+    meter::{AMOUNT_UNIT, Column, Priced, Report, RowKey, TooLarge, minor_digits},
     time::Timestamp,
 };
 
@@ -42,9 +42,13 @@ pub(super) fn groups(by: Option<&str>) -> Result<Groups> {
     Ok(groups)
 }
 
+/// More digits of a sum that is smaller than one unit of the currency: small jobs would all be 0.00.
+const MORE_DIGITS: u32 = 4;
+
 /// The money column of a currency; two digits without one.
-pub(super) fn money(currency: &str) -> Column {
-    Column::money(minor_digits(currency).unwrap_or(2))
+pub(super) fn money(currency: &str, total: i128) -> Column {
+    let digits = minor_digits(currency).unwrap_or(2);
+    Column::money(if (1..AMOUNT_UNIT).contains(&total) { digits + MORE_DIGITS } else { digits })
 }
 
 /// The report without its time span and notes. `names` are the jobs that are shown by name instead of id.
@@ -61,8 +65,9 @@ pub(super) fn show(
         total.add(*row)?;
     }
     sums.retain(|_, row| *row != Priced::default());
-    let (rows, total_row) = round(&sums, currency)?;
-    let capacity_amount = money(currency).apportion(&[report.capacity.amount.0])?.1;
+    let money = money(currency, total.amount.0);
+    let (rows, total_row) = round(&sums, money, names)?;
+    let capacity_amount = money.apportion(&[report.capacity.amount.0])?.1;
     Ok(Usage {
         from: Timestamp(0),
         to: Timestamp(0),
@@ -87,7 +92,8 @@ fn narrowed(key: &RowKey, groups: Groups, names: &BTreeMap<String, String>) -> R
 
 fn round(
     sums: &BTreeMap<RowKey, Priced>,
-    currency: &str,
+    money: Column,
+    names: &BTreeMap<String, String>,
 ) -> std::result::Result<(Vec<UsageRow>, UsageRow), TooLarge> {
     let column = |column: Column, of: fn(&Priced) -> i128| {
         column.apportion(&sums.values().map(of).collect::<Vec<_>>())
@@ -95,12 +101,14 @@ fn round(
     let (cpu, cpu_total) = column(Column::CPU_HOURS, |row| row.quantity.cpu_milli_ms)?;
     let (memory, memory_total) = column(Column::MEMORY_GIB_HOURS, |row| row.quantity.memory_byte_ms)?;
     let (gpu, gpu_total) = column(Column::GPU_HOURS, |row| row.quantity.gpu_ms)?;
-    let (amount, amount_total) = column(money(currency), |row| row.amount.0)?;
+    let (amount, amount_total) = column(money, |row| row.amount.0)?;
+    let ids: BTreeMap<&str, &str> = names.iter().map(|(id, name)| (name.as_str(), id.as_str())).collect();
     let cells = cpu.into_iter().zip(memory).zip(gpu).zip(amount);
     let rows = sums.iter().zip(cells).map(|((key, row), (((cpu, memory), gpu), amount))| UsageRow {
         kind: key.kind.word().to_owned(),
         team: key.team.clone(),
         job: key.job.clone(),
+        job_id: ids.get(key.job.as_str()).map_or(key.job.as_str(), |id| id).to_owned(),
         cluster: key.cluster.clone(),
         cpu_hours: cpu,
         memory_gib_hours: memory,
@@ -179,13 +187,19 @@ mod tests {
             .iter()
             .map(|row| format!("{} {} {} {}", row.kind, row.team, row.job, row.amount))
             .collect();
-        assert_eq!(rows, ["team x id-b 0.10", "team x train 0.10", "idle   0.20"]);
-        assert_eq!((shown.total.amount.as_str(), shown.capacity_amount.as_str()), ("0.40", "0.40"));
+        assert_eq!(rows, ["team x id-b 0.100000", "team x train 0.100000", "idle   0.200000"]);
+        assert_eq!((shown.total.amount.as_str(), shown.capacity_amount.as_str()), ("0.400000", "0.400000"));
         assert_eq!(
             shown.reconciliation,
-            "team + shared + overhead + idle = 0.40 EUR, the cost of the nodes' capacity, exactly"
+            "team + shared + overhead + idle = 0.400000 EUR, the cost of the nodes' capacity, exactly"
         );
-        assert_eq!(show(&report(), Groups::default(), &names, "EUR").unwrap().rows[0].amount, "0.20");
+        assert_eq!(show(&report(), Groups::default(), &names, "EUR").unwrap().rows[0].amount, "0.200000");
+        assert_eq!([shown.rows[1].job_id.as_str(), &shown.rows[2].job_id], ["id-a", ""]);
+        let whole = |total| money("EUR", total).apportion(&[AMOUNT_UNIT / 250, total]).unwrap().0;
+        assert_eq!(
+            (whole(AMOUNT_UNIT - 1).remove(0), whole(AMOUNT_UNIT).remove(0)),
+            ("0.004000".into(), "0.00".into())
+        );
         assert!(groups(Some("colour")).is_err());
     }
 }

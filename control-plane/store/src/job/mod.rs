@@ -3,6 +3,7 @@
 //! State changes live in [`advance`], which takes them from the decider and nowhere else; waiting lives in [`waiting`].
 
 pub mod advance;
+pub mod line;
 pub mod priority;
 #[cfg(test)]
 mod quota_tests;

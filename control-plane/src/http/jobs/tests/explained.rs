@@ -1,0 +1,160 @@
+//! Where a job could run, what was decided, what is ahead and how long it may take, asked as people ask.
+
+use squadron_core::{fact::Fact, fact::NodeFact, resources::Resources};
+
+use super::*;
+
+/// A cluster that is heard and has one node of so many cores.
+async fn ready(room: &Room, name: &str, cores: i64) {
+    let store = &room.app.store;
+    let cluster = fixture::cluster(store, name).await;
+    let now = clock::now().0;
+    fixture::execute(store, "update cluster set last_heard_at = to_timestamp($1::float8 / 1000000)", now)
+        .await;
+    let size = Resources { cpu_milli: cores * 1_000, memory_bytes: 64 << 30, gpus: 0 };
+    let node = NodeFact { capacity: size, allocatable: size, ..fixture::node(&format!("{name}-n1")) };
+    fixture::facts(store, cluster, vec![Fact::Node(node)]).await;
+    room.settle().await;
+}
+
+fn asking(cores: u32) -> String {
+    MANIFEST.replace("{cpu: 1, memory: 1Gi}", &format!("{{cpu: {cores}, memory: 1Gi}}"))
+}
+
+async fn look(room: &Room, body: Value) -> (StatusCode, Value) {
+    room.ask("submitter", Method::POST, "/api/v1/where", body).await
+}
+
+#[tokio::test]
+async fn a_manifest_is_shown_its_candidates_with_every_term_and_nothing_changes() {
+    let room = Room::new().await;
+    ready(&room, "east", 4).await;
+    ready(&room, "west", 32).await;
+    ready(&room, "small", 1).await;
+    let (status, found) = look(&room, json!({"manifest": asking(2), "queue": "research"})).await;
+    assert_eq!((status, &found["cluster"]), (StatusCode::OK, &json!("east")), "{found}");
+    assert_eq!(found["candidates"][1]["cluster"], "west");
+    let names: Vec<&str> = found["candidates"][0]["terms"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|term| term["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["idle_gpus", "node_size", "jobs_there", "fullness"]);
+    assert_eq!(
+        found["candidates"][0]["terms"][1]["decided"], true,
+        "smaller nodes are kept busy first: {found}"
+    );
+    assert_eq!(
+        (&found["refused"][0]["cluster"], &found["refused"][0]["code"]),
+        (&json!("small"), &json!("CLUSTER_FULL"))
+    );
+    assert_eq!(found["refused"][0]["total"]["cpu_milli"], 1_000);
+    assert_eq!(found["estimate"]["kind"], "now");
+    assert_eq!(room.get("/api/v1/jobs").await["items"], json!([]), "nothing was submitted");
+    let (_, submitted) = room.submit(&asking(2), "research").await;
+    room.settle().await;
+    let detail = room.get(&format!("/api/v1/jobs/{}", submitted["job"]["id"].as_str().unwrap())).await;
+    assert_eq!(detail["attempts"][0]["chosen_because"], found["sentence"], "it is what a pass decides");
+}
+
+#[tokio::test]
+async fn it_is_refused_as_a_submission_is() {
+    let room = Room::new().await;
+    let bad = [
+        json!({"manifest": "kind: Pod", "queue": "research"}),
+        json!({"manifest": MANIFEST, "queue": "reserach"}),
+        json!({"manifest": MANIFEST, "queue": "research", "cluster": "north"}),
+    ];
+    for body in bad {
+        let (status, problem) = look(&room, body.clone()).await;
+        let submitted = room.ask("submitter", Method::POST, "/api/v1/jobs", body).await;
+        assert_eq!(
+            (status, &problem["code"], &problem["detail"]),
+            (submitted.0, &submitted.1["code"], &submitted.1["detail"])
+        );
+    }
+    let body = json!({"manifest": MANIFEST, "queue": "research"});
+    let (status, _) = room.ask("viewer", Method::POST, "/api/v1/where", body.clone()).await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    let (status, found) = look(&room, body).await;
+    assert_eq!((status, &found["cluster"]), (StatusCode::OK, &Value::Null), "no cluster yet");
+    assert_eq!(found["blockers"][0]["code"], "NO_CLUSTER");
+    assert!(
+        found["estimate"]["sentence"].as_str().unwrap().starts_with("never as things are: no cluster"),
+        "{found}"
+    );
+}
+
+#[tokio::test]
+async fn a_wait_and_a_placement_are_kept_with_their_reasons() {
+    let room = Room::new().await;
+    ready(&room, "east", 5).await;
+    let first = room.submit(&asking(4), "research").await.1["job"]["id"].as_str().unwrap().to_owned();
+    room.settle().await;
+    let second = room.submit(&asking(4), "research").await.1["job"]["id"].as_str().unwrap().to_owned();
+    let third = room.submit(&asking(3), "research").await.1["job"]["id"].as_str().unwrap().to_owned();
+    room.settle().await;
+    let why = room.get(&format!("/api/v1/jobs/{third}/why")).await;
+    assert_eq!(
+        (&why["ahead"]["count"], &why["ahead"]["jobs"][0]["id"]),
+        (&json!(1), &json!(second)),
+        "{why}"
+    );
+    assert_eq!(why["ahead"]["jobs"][0]["requests"]["cpu_milli"], 4_500, "with its submitter");
+    assert_eq!(
+        why["estimate"]["sentence"],
+        "unknown: fewer than 10 jobs of this queue have started after waiting"
+    );
+    let line = room.get("/api/v1/queues/waiting?queue=research&limit=1").await;
+    assert_eq!(
+        (&line["items"][0]["id"], &line["items"][0]["code"]),
+        (&json!(second), &json!("CLUSTER_FULL"))
+    );
+    let next = format!(
+        "/api/v1/queues/waiting?queue=research&page_token={}",
+        line["next_page_token"].as_str().unwrap()
+    );
+    assert_eq!(room.get(&next).await["items"][0]["id"], third);
+    let found = room.get(&format!("/api/v1/jobs/{second}/where")).await;
+    assert_eq!((&found["cluster"], &found["position"]), (&Value::Null, &json!(1)), "{found}");
+    let (status, problem) =
+        room.ask("viewer", Method::GET, &format!("/api/v1/jobs/{first}/where"), Value::Null).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert!(
+        problem["next_step"].as_str().unwrap().ends_with(&format!("squadron why {first} --history")),
+        "{problem}"
+    );
+
+    // An operator grows the cluster: the second and the third are placed.
+    ready(&room, "west", 16).await;
+    let history = room.get(&format!("/api/v1/jobs/{second}/decisions")).await;
+    let short: Vec<(&Value, &Value)> =
+        history["items"].as_array().unwrap().iter().map(|one| (&one["outcome"], &one["number"])).collect();
+    assert_eq!(short, [(&json!("assigned"), &json!(2)), (&json!("blocked"), &json!(1))], "{history}");
+    let placed = &history["items"][0];
+    assert_eq!((&placed["attempt"], &placed["cluster"]), (&json!(1), &json!("west")));
+    assert_eq!(placed["candidates"][0]["terms"].as_array().unwrap().len(), 4);
+    assert_eq!(placed["refused"][0]["cluster"], "east");
+    assert_eq!(history["items"][1]["cause"], "CLUSTER_FULL east");
+    let page = room.get(&format!("/api/v1/jobs/{second}/decisions?limit=1")).await;
+    let token = page["next_page_token"].as_str().unwrap();
+    let rest = room.get(&format!("/api/v1/jobs/{second}/decisions?page_token={token}")).await;
+    assert_eq!((&rest["items"][0]["number"], &rest["next_page_token"]), (&json!(1), &Value::Null));
+}
+
+#[tokio::test]
+async fn lists_of_what_does_not_exist_say_so() {
+    let room = Room::new().await;
+    for (path, status) in [
+        ("/api/v1/queues/waiting?queue=nothing", StatusCode::NOT_FOUND),
+        ("/api/v1/queues/waiting", StatusCode::BAD_REQUEST),
+        ("/api/v1/queues/waiting?queue=research&page_token=x", StatusCode::BAD_REQUEST),
+        ("/api/v1/jobs/nothing/decisions", StatusCode::NOT_FOUND),
+        ("/api/v1/jobs/nothing/decisions?page_token=x", StatusCode::BAD_REQUEST),
+        ("/api/v1/jobs/nothing/where", StatusCode::NOT_FOUND),
+    ] {
+        assert_eq!(room.ask("viewer", Method::GET, path, Value::Null).await.0, status, "{path}");
+    }
+    assert_eq!(room.get("/api/v1/queues/waiting?queue=research").await["items"], json!([]));
+}

@@ -1,0 +1,41 @@
+//! Refusals: for each accepted cluster that cannot take a job, why not, in the words of its blocker.
+
+use crate::dispatch::{
+    Blocker, Cause, Waiting,
+    blockers::{Looked, of_cluster},
+    choice::Refusal,
+    site::{Open, is_allowed},
+};
+
+/// Why the job does not go to the cluster as the pass left it. `kept` says that it is kept for another job.
+pub(crate) fn refusal(job: &Waiting, site: &Open<'_>, kept: bool) -> Refusal {
+    Refusal { blocker: blocker(job, site, kept), free: site.free.total(), total: site.empty.total() }
+}
+
+fn blocker(job: &Waiting, site: &Open<'_>, kept: bool) -> Blocker {
+    let name = &site.cluster.name;
+    let of = |code, sentence| Blocker {
+        code,
+        cluster: name.clone(),
+        sentence,
+        try_this: String::new(),
+        with: Vec::new(),
+    };
+    if !is_allowed(job.pinned, site.cluster.id) {
+        return of(
+            Cause::Pinned,
+            format!("the job is pinned to another cluster, so {name} is not looked at"),
+        );
+    }
+    if !site.takes(job) || site.free.pack(&job.gang).is_err() {
+        return of_cluster(job, &Looked { cluster: site.cluster, free: &site.free });
+    }
+    if kept {
+        return of(
+            Cause::Reserved,
+            format!("{name} has room, but that is kept for a job that has waited long"),
+        );
+    }
+    let queue = &job.queue;
+    of(Cause::QuotaExhausted, format!("{name} has room, but {queue} may not take that much of it"))
+}
