@@ -13,12 +13,15 @@ mod choose;
 mod explain;
 #[cfg(test)]
 mod flood_tests;
+mod group;
 mod keep;
 mod mismatch;
 #[cfg(test)]
 mod node_tests;
 mod pack;
 mod plan;
+#[cfg(test)]
+mod policy_properties;
 #[cfg(test)]
 mod policy_tests;
 pub mod predict;

@@ -42,7 +42,7 @@ pub(super) fn blocked(mut pass: Pass<'_>, placed: &[JobId]) -> Vec<Blocked> {
         left.extend(group.waiting().iter().map(|job| (*job, Arc::clone(&blockers))));
     }
     left.sort_by_key(|(job, _)| (&job.queue, std::cmp::Reverse(job.priority), job.submitted_at, job.job));
-    told(&pass, left, &overtakers)
+    told(&pass, &left, &overtakers)
 }
 
 type Overtakers<'a> = BTreeMap<&'a str, Vec<(Timestamp, JobId)>>;
@@ -61,7 +61,7 @@ fn overtakers<'a>(pass: &Pass<'a>, placed: &[JobId]) -> Overtakers<'a> {
 /// One entry for each job; `left` is sorted by queue and place.
 fn told(
     pass: &Pass<'_>,
-    left: Vec<(&Waiting, Arc<Vec<Blocker>>)>,
+    left: &[(&Waiting, Arc<Vec<Blocker>>)],
     overtakers: &Overtakers<'_>,
 ) -> Vec<Blocked> {
     let mut blocked = Vec::with_capacity(left.len());

@@ -5,7 +5,8 @@
 use crate::{
     dispatch::{
         STARVES_AFTER_MS,
-        policy_tests::{any_fleet, fleet, frozen, gpu_node, held_by, job_of, policy, queue},
+        policy_properties::{any_fleet, frozen},
+        policy_tests::{fleet, gpu_node, held_by, job_of, policy, queue},
         tests::{cluster, codes, res},
         *,
     },
@@ -198,7 +199,7 @@ fn change(input: &mut Input, cause: Cause, at: &str) {
                     Cause::ClusterFull => one.pods.clear(),
                     Cause::NoReadyNode => one.nodes.iter_mut().for_each(|node| node.usable = true),
                     Cause::ClusterStale if one.standing != Standing::NotAccepted => {
-                        one.standing = Standing::Heard
+                        one.standing = Standing::Heard;
                     }
                     Cause::TooBig => one.nodes.extend(["a100", "h100"].map(labelled)),
                     _ => {}
