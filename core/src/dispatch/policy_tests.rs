@@ -86,6 +86,16 @@ fn quota_is_charged_and_stops_where_it_ends() {
 }
 
 #[test]
+fn a_gang_that_fits_no_cluster_now_holds_no_quota_against_one_that_does() {
+    let mut input = fleet(policy(&[queue("a", None, Some(20))]), &[("east", 10), ("west", 10)]);
+    input.waiting = vec![job_of("a", 1, 7), job_of("a", 2, 7), job_of("a", 3, 6), job_of("a", 4, 3)];
+    let plan = plan(&input);
+    assert_eq!(placed(&plan), [1, 2, 4]);
+    assert_eq!(codes(&plan.blocked[0]), ["QUOTA_EXHAUSTED", "CLUSTER_FULL", "CLUSTER_FULL"]);
+    assert_eq!(plan.blocked[0].blockers[0].with, [Cause::ClusterFull], "seventeen of twenty are used");
+}
+
+#[test]
 fn who_stays_within_a_guarantee_goes_before_older_jobs_that_borrow() {
     let tree = [queue("lab", None, None), queue("a", Some("lab"), Some(0)), queue("b", Some("lab"), Some(8))];
     let mut input = fleet(policy(&tree), &[("east", 2)]);
