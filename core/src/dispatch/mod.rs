@@ -15,6 +15,7 @@ pub mod estimate;
 mod explain;
 #[cfg(test)]
 mod flood_tests;
+mod group;
 mod keep;
 mod mismatch;
 #[cfg(test)]
@@ -22,6 +23,8 @@ mod node_tests;
 mod outlook;
 mod pack;
 mod plan;
+#[cfg(test)]
+mod policy_properties;
 #[cfg(test)]
 mod policy_tests;
 pub mod predict;

@@ -3,13 +3,12 @@
 //! Equal jobs are judged together: a group that does not fit into a cluster is not tried there again before the cluster
 //! changed, so a pass costs the number of groups and placements, not the number of jobs.
 
-use std::collections::BTreeMap;
-
 use crate::{
     dispatch::{
-        Assign, Choice, GangPart, Input, Plan, Refusal, Waiting,
+        Assign, Choice, Input, Plan, Refusal, Waiting,
         choose::{Candidate, best},
         explain::blocked,
+        group::{Group, Look, groups},
         keep::Kept,
         pack::{Charge, Packing},
         quota::{Place, Quotas},
@@ -44,38 +43,6 @@ pub(super) fn settled(input: &Input) -> Pass<'_> {
     pass.look_again();
     pass.place_all();
     pass
-}
-
-/// Equal jobs of one queue, the oldest first.
-pub(super) struct Group<'a> {
-    pub(super) place: Option<Place>,
-    pub(super) jobs: Vec<&'a Waiting>,
-    /// Jobs before this one were placed.
-    pub(super) next: usize,
-    /// What is known of each cluster.
-    looks: Vec<Look>,
-    /// Why a cluster refused, with the version of it that did.
-    refusals: BTreeMap<usize, (u32, Refusal)>,
-    /// What the next job would be charged where it goes best.
-    charge: Option<Charge>,
-}
-
-impl<'a> Group<'a> {
-    pub(super) fn head(&self) -> Option<&'a Waiting> {
-        self.jobs.get(self.next).copied()
-    }
-
-    pub(super) fn waiting(&self) -> &[&'a Waiting] {
-        self.jobs.get(self.next..).unwrap_or_default()
-    }
-}
-
-/// What a group knows of a cluster at a version of it.
-#[derive(Clone)]
-enum Look {
-    Unknown,
-    TooFull { at: u32 },
-    Fits { at: u32, packing: Packing, guaranteed: bool },
 }
 
 /// A place for a group's next job.
@@ -274,52 +241,3 @@ impl<'a> Pass<'a> {
         format!("; {queue} is charged {}, {how}", parts.collect::<Vec<_>>().join(" and "))
     }
 }
-
-/// Waiting jobs by what makes them equal to the dispatcher, in a fixed order.
-fn groups<'a>(waiting: &'a [Waiting], quotas: &Quotas, sites: usize) -> Vec<Group<'a>> {
-    let mut by_kind: BTreeMap<_, Vec<&Waiting>> = BTreeMap::new();
-    for job in waiting {
-        let key = (job.queue.as_str(), job.pinned, job.priority, Shape(&job.gang));
-        by_kind.entry(key).or_default().push(job);
-    }
-    let group = |mut jobs: Vec<&'a Waiting>| {
-        jobs.sort_by_key(|job| (job.submitted_at, job.job));
-        let place = jobs.first().and_then(|job| quotas.limited(&job.queue));
-        let looks = vec![Look::Unknown; sites];
-        Group { place, jobs, next: 0, looks, refusals: BTreeMap::new(), charge: None }
-    };
-    by_kind.into_values().map(group).collect()
-}
-
-/// A gang, ordered so that equal ones are found.
-struct Shape<'a>(&'a [GangPart]);
-
-impl Ord for Shape<'_> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let key = |part: &GangPart| {
-            let requests = part.requests;
-            (part.count, requests.cpu_milli, requests.memory_bytes, requests.gpus)
-        };
-        let parts = self.0.iter().zip(other.0).map(|(a, b)| {
-            key(a).cmp(&key(b)).then_with(|| a.role.cmp(&b.role)).then_with(|| a.wish.cmp(&b.wish))
-        });
-        self.0
-            .len()
-            .cmp(&other.0.len())
-            .then_with(|| parts.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then))
-    }
-}
-
-impl PartialOrd for Shape<'_> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Shape<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Shape<'_> {}

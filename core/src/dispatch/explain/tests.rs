@@ -2,17 +2,19 @@
 
 #![allow(clippy::unwrap_used)]
 
+use proptest::{prelude::*, strategy::ValueTree};
+
 use crate::{
     dispatch::{
         STARVES_AFTER_MS,
-        policy_tests::{any_fleet, fleet, frozen, gpu_node, held_by, job_of, policy, queue},
+        policy_properties::{any_fleet, frozen},
+        policy_tests::{fleet, gpu_node, held_by, job_of, policy, queue},
         tests::{cluster, codes, res},
         *,
     },
     placement::{NodeWish, Toleration},
     quota::Resource,
 };
-use proptest::prelude::*;
 
 const HUGE: i64 = 1 << 50;
 
@@ -198,7 +200,7 @@ fn change(input: &mut Input, cause: Cause, at: &str) {
                     Cause::ClusterFull => one.pods.clear(),
                     Cause::NoReadyNode => one.nodes.iter_mut().for_each(|node| node.usable = true),
                     Cause::ClusterStale if one.standing != Standing::NotAccepted => {
-                        one.standing = Standing::Heard
+                        one.standing = Standing::Heard;
                     }
                     Cause::TooBig => one.nodes.extend(["a100", "h100"].map(labelled)),
                     _ => {}
@@ -281,6 +283,22 @@ proptest! {
             prop_assert!(after.assign.len() == 1, "{:?}, then {:?}", blocked.blockers, after.blocked);
         }
     }
+}
+
+/// The property above would say little if the random fleets met few causes.
+#[test]
+fn random_fleets_meet_the_causes_and_pairs_of_them() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let (mut first, mut pairs) = (std::collections::BTreeMap::<&str, usize>::new(), 0);
+    for _ in 0..1_000 {
+        let frozen = frozen(&any_fleet().new_tree(&mut runner).unwrap().current());
+        for blocked in plan(&frozen).blocked {
+            *first.entry(blocked.blockers[0].code.word()).or_default() += 1;
+            pairs += usize::from(!blocked.blockers[0].with.is_empty());
+        }
+    }
+    let rare = first.values().filter(|times| **times < 10).count();
+    assert!(first.len() >= 9 && rare == 0 && pairs >= 100, "{first:?}, {pairs} pairs");
 }
 
 #[test]
