@@ -61,6 +61,7 @@ impl Texts {
             let found = self.parts.in_file(&field.path);
             problem.detail = problem.detail.replacen(&field.path, &found, 1);
             field.path = found;
+            field.problem = self.parts.in_sentence(&field.problem);
         }
         problem
     }
@@ -100,7 +101,16 @@ fn join(sources: Vec<(String, String)>) -> Result<Texts, Vec<FieldProblem>> {
 
 impl Parts {
     fn field(&self, problem: &TextProblem) -> FieldProblem {
-        FieldProblem { path: self.in_file(&problem.at()), problem: problem.problem.clone() }
+        FieldProblem { path: self.in_file(&problem.at()), problem: self.in_sentence(&problem.problem) }
+    }
+
+    /// A sentence that ends by naming another place: `… already, in line 3 (document 1)`.
+    fn in_sentence(&self, sentence: &str) -> String {
+        let found = sentence.find(", in line ").map(|at| sentence.split_at(at + ", in ".len()));
+        match found.filter(|(_, place)| Place::read(place).is_some()) {
+            Some((before, place)) => format!("{before}{}", self.in_file(place)),
+            None => sentence.to_owned(),
+        }
     }
 
     /// `line 15 (document 3): queue a` as `b.yaml:4 (document 1): queue a`; other paths stay.
@@ -216,9 +226,9 @@ mod tests {
         let texts = |second: &str| {
             join(vec![("a.yaml".into(), queue("a")), ("b.yaml".into(), second.to_owned())]).unwrap_err()
         };
-        assert_eq!(paths(&texts("a: [\n")), ["b.yaml:2 (document 1)"]);
+        assert_eq!(paths(&texts("a: [\n")), ["b.yaml:1 (document 1)"]);
         let twice = texts(&format!("\n{}", queue("a")));
         assert_eq!(paths(&twice), ["b.yaml:4 (document 1): Queue a, metadata.name"]);
-        assert!(twice[0].problem.contains("in line 3 (document 1)"), "{twice:?}");
+        assert!(twice[0].problem.ends_with("already, in a.yaml:3 (document 1)"), "{twice:?}");
     }
 }

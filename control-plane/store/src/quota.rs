@@ -4,7 +4,7 @@
 //! nothing. A queue that has jobs stays: its jobs say who pays. Queues that were added without quotas are part of the
 //! policy as roots that limit nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
@@ -110,13 +110,15 @@ pub async fn apply(
 /// The constraint that refuses to remove a queue that has jobs.
 pub const JOBS_STAY: &str = crate::job::NO_SUCH_QUEUE;
 
-fn names(changes: &[Change], noun: Noun, wanted: impl Fn(Fate) -> bool) -> Vec<String> {
+type Names<'a> = BTreeSet<&'a str>;
+
+fn names(changes: &[Change], noun: Noun, wanted: impl Fn(Fate) -> bool) -> Names<'_> {
     let of_noun = changes.iter().filter(|change| change.noun == noun && wanted(change.fate));
-    of_noun.map(|change| change.name.clone()).collect()
+    of_noun.map(|change| change.name.as_str()).collect()
 }
 
-async fn put_flavors(db: &mut PgConnection, target: &Policy, names: &[String]) -> Result<()> {
-    for flavor in target.flavors.iter().filter(|flavor| names.contains(&flavor.name)) {
+async fn put_flavors(db: &mut PgConnection, target: &Policy, names: &Names<'_>) -> Result<()> {
+    for flavor in target.flavors.iter().filter(|flavor| names.contains(flavor.name.as_str())) {
         sqlx::query(
             "insert into flavor (name, node_labels) values ($1, $2)
              on conflict (name) do update set node_labels = excluded.node_labels",
@@ -129,8 +131,8 @@ async fn put_flavors(db: &mut PgConnection, target: &Policy, names: &[String]) -
     Ok(())
 }
 
-async fn put_classes(db: &mut PgConnection, target: &Policy, names: &[String]) -> Result<()> {
-    for class in target.priority_classes.iter().filter(|class| names.contains(&class.name)) {
+async fn put_classes(db: &mut PgConnection, target: &Policy, names: &Names<'_>) -> Result<()> {
+    for class in target.priority_classes.iter().filter(|class| names.contains(class.name.as_str())) {
         sqlx::query(
             "insert into priority_class (name, value, description) values ($1, $2, $3)
              on conflict (name) do update set value = excluded.value, description = excluded.description",
@@ -148,10 +150,11 @@ async fn put_classes(db: &mut PgConnection, target: &Policy, names: &[String]) -
 async fn put_queues(
     db: &mut PgConnection,
     target: &Policy,
-    changed: &[String],
+    changed: &Names<'_>,
     now: Timestamp,
 ) -> Result<()> {
-    let queues: Vec<&Queue> = target.queues.iter().filter(|queue| changed.contains(&queue.name)).collect();
+    let queues: Vec<&Queue> =
+        target.queues.iter().filter(|queue| changed.contains(queue.name.as_str())).collect();
     let names: Vec<&str> = queues.iter().map(|queue| queue.name.as_str()).collect();
     let parents: Vec<Option<&str>> = queues.iter().map(|queue| queue.parent.as_deref()).collect();
     let weights: Vec<i64> = queues.iter().map(|queue| i64::from(queue.weight)).collect();
@@ -224,13 +227,14 @@ impl<'a> QuotaRows<'a> {
 }
 
 /// Removed queues may be parents of each other.
-async fn remove_queues(db: &mut PgConnection, names: &[String]) -> Result<()> {
+async fn remove_queues(db: &mut PgConnection, names: &Names<'_>) -> Result<()> {
     remove(db, "update queue set parent = null where name = any ($1)", names).await?;
     remove(db, "delete from queue where name = any ($1)", names).await
 }
 
-async fn remove(db: &mut PgConnection, statement: &'static str, names: &[String]) -> Result<()> {
+async fn remove(db: &mut PgConnection, statement: &'static str, names: &Names<'_>) -> Result<()> {
     if !names.is_empty() {
+        let names: Vec<&str> = names.iter().copied().collect();
         sqlx::query(statement).bind(names).execute(db).await?;
     }
     Ok(())

@@ -150,11 +150,12 @@ fn variant(seed: u64) -> Policy {
         let parents = queues.len() as u64;
         let parent = if parents > 0 && draw(3) > 0 { queues.get(draw(parents) as usize) } else { None };
         let parent = parent.map(|queue| queue.name.clone());
-        let named: Vec<(&str, i64)> = flavors
-            .iter()
-            .filter(|_| draw(2) == 0)
-            .map(|flavor| (flavor.name.as_str(), draw(64) as i64))
-            .collect();
+        let mut named: Vec<(&str, i64)> = Vec::new();
+        for flavor in &flavors {
+            if draw(2) == 0 {
+                named.push((&flavor.name, draw(64) as i64));
+            }
+        }
         queues.push(queue(name, parent.as_deref(), &named));
     }
     if draw(2) == 0 {

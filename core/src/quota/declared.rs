@@ -9,7 +9,10 @@ use std::{
     fmt,
 };
 
-use crate::quota::{Noun, Policy, Queue, check::Fault};
+use crate::{
+    quota::{Noun, Policy, Queue, check::Fault},
+    sentence::clip,
+};
 
 /// A place in a text; both from 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -88,11 +91,12 @@ impl Declared {
         put(&mut target.flavors, &self.policy.flavors, |it| &it.name);
         put(&mut target.queues, &self.policy.queues, |it| &it.name);
         put(&mut target.priority_classes, &self.policy.priority_classes, |it| &it.name);
-        for name in &self.implied {
-            if !target.queues.iter().any(|queue| queue.name == *name) {
-                let known = current.queues.iter().find(|queue| queue.name == *name);
-                target.queues.push(known.cloned().unwrap_or_else(|| root(name)));
-            }
+        let there: BTreeSet<String> = target.queues.iter().map(|queue| queue.name.clone()).collect();
+        let known: BTreeMap<&str, &Queue> =
+            current.queues.iter().map(|queue| (queue.name.as_str(), queue)).collect();
+        for name in self.implied.iter().filter(|name| !there.contains(*name)) {
+            let kept = known.get(name.as_str()).map(|queue| (*queue).clone());
+            target.queues.push(kept.unwrap_or_else(|| root(name)));
         }
         sort(&mut target);
         target
@@ -104,7 +108,7 @@ impl Declared {
         let place = item.map(|item| Place { line: item.line(&fault.field), ..item.place });
         let path = match fault.field.as_str() {
             "" => fault.thing(),
-            field => format!("{}, {field}", fault.thing()),
+            field => format!("{}, {}", fault.thing(), clip(field, 120)),
         };
         Problem { place, path, problem: fault.problem.clone() }
     }

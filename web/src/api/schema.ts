@@ -417,6 +417,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Everything that is declared, as a text that can be put again. */
+        get: operations["policy_read"];
+        /** Adds and changes what the text names; with `prune` also removes what it does not name. */
+        put: operations["policy_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/price-sheets": {
         parameters: {
             query?: never;
@@ -442,7 +460,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All queues with what is in them. */
+        /** All queues with what is in them and where they stand with their quotas, parents before their children. */
         get: operations["queues_list"];
         /** Sets the template from which jobs of Ray's own client are made. */
         put: operations["queues_set_template"];
@@ -769,7 +787,7 @@ export interface components {
         /** @description One line of `GET /api/v1/events` (server-sent): something of this kind changed; fetch it again. */
         Change: {
             id: string;
-            /** @description `job`, `cluster`, `incident`, `usage` or `log`. */
+            /** @description `job`, `cluster`, `queue`, `incident`, `usage` or `log`. */
             kind: string;
             /** Format: int64 */
             version: number;
@@ -971,6 +989,13 @@ export interface components {
             name: string;
             namespace: string;
             owner: string;
+            /**
+             * Format: int32
+             * @description What the class was worth then; 0 without one. Higher goes first.
+             */
+            priority?: number;
+            /** @description The class that it named when it was submitted. */
+            priority_class?: string | null;
             queue: string;
             /** @description A short machine word for the state's cause, for example `OOM_KILLED`; empty when the state says all. */
             reason: string;
@@ -1193,6 +1218,13 @@ export interface components {
                 name: string;
                 namespace: string;
                 owner: string;
+                /**
+                 * Format: int32
+                 * @description What the class was worth then; 0 without one. Higher goes first.
+                 */
+                priority?: number;
+                /** @description The class that it named when it was submitted. */
+                priority_class?: string | null;
                 queue: string;
                 /** @description A short machine word for the state's cause, for example `OOM_KILLED`; empty when the state says all. */
                 reason: string;
@@ -1226,13 +1258,35 @@ export interface components {
             /** Format: date-time */
             as_of: string;
             items: {
+                /**
+                 * Format: int32
+                 * @description Queues above it. Lists come with parents before their children.
+                 */
+                depth?: number;
                 name: string;
+                /** @description The queue above it; absent for a root. */
+                parent?: string | null;
                 /** Format: int32 */
                 queued: number;
+                /** @description By flavor and resource; empty where nothing is limited. */
+                quotas?: components["schemas"]["QueueQuota"][];
                 /** Format: int32 */
                 running: number;
+                /**
+                 * Format: int64
+                 * @description The greatest part that it borrows of what its parent can lend, over its weight, in thousandths; absent for a root,
+                 *     and where use cannot be told.
+                 */
+                share?: number | null;
                 /** @description RayJob (YAML) that jobs of Ray's own client are made from; empty for the default one. */
                 template?: string;
+                /** @description What its own live attempts hold. */
+                used?: Record<string, never>;
+                /**
+                 * Format: int32
+                 * @description Thousandths; 1000 is an ordinary weight.
+                 */
+                weight?: number;
             }[];
             /** @description Give it back as `page_token` for the rows after these; absent on the last page. */
             next_page_token?: string | null;
@@ -1302,6 +1356,34 @@ export interface components {
             reason: string;
             role: string;
         };
+        /** @description One thing that is not as it was. */
+        PolicyChange: {
+            /** @description `added`, `changed` or `removed`. */
+            change: string;
+            fields: components["schemas"]["PolicyField"][];
+            /** @description `flavor`, `queue` or `priority class`. */
+            kind: string;
+            name: string;
+        };
+        /** @description One field of it; empty text stands for "nothing was said". */
+        PolicyField: {
+            after: string;
+            before: string;
+            /** @description For example `h100 gpu nominal`. */
+            field: string;
+        };
+        /** @description What a text changed, or would change. */
+        PolicyReply: {
+            /** @description False on a dry run. */
+            applied: boolean;
+            /** @description Flavors, then queues, then priority classes, each by name; empty when the policy says all of it already. */
+            changes: components["schemas"]["PolicyChange"][];
+            /**
+             * Format: int64
+             * @description Grows with every change of the policy.
+             */
+            version: number;
+        };
         /** @description `PUT /api/v1/price-sheets` takes the YAML of docs/prices.md as the body and answers with this. */
         PriceSheetReply: {
             currency: string;
@@ -1327,13 +1409,73 @@ export interface components {
         };
         /** @description A queue with what is in it. */
         Queue: {
+            /**
+             * Format: int32
+             * @description Queues above it. Lists come with parents before their children.
+             */
+            depth?: number;
             name: string;
+            /** @description The queue above it; absent for a root. */
+            parent?: string | null;
             /** Format: int32 */
             queued: number;
+            /** @description By flavor and resource; empty where nothing is limited. */
+            quotas?: components["schemas"]["QueueQuota"][];
             /** Format: int32 */
             running: number;
+            /**
+             * Format: int64
+             * @description The greatest part that it borrows of what its parent can lend, over its weight, in thousandths; absent for a root,
+             *     and where use cannot be told.
+             */
+            share?: number | null;
             /** @description RayJob (YAML) that jobs of Ray's own client are made from; empty for the default one. */
             template?: string;
+            /** @description What its own live attempts hold. */
+            used?: Record<string, never>;
+            /**
+             * Format: int32
+             * @description Thousandths; 1000 is an ordinary weight.
+             */
+            weight?: number;
+        };
+        /**
+         * @description Where a queue stands with one flavor and resource: thousandths of a core, bytes, or devices. What cannot be told is
+         *     absent.
+         */
+        QueueQuota: {
+            /**
+             * Format: int64
+             * @description What it uses above what it has.
+             */
+            borrowed?: number | null;
+            /** Format: int64 */
+            borrowing_limit?: number | null;
+            flavor: string;
+            /** Format: int64 */
+            lending_limit?: number | null;
+            /**
+             * Format: int64
+             * @description What others use of what it has.
+             */
+            lent?: number | null;
+            /**
+             * Format: int64
+             * @description Its own.
+             */
+            nominal: number;
+            /** @description `cpu`, `memory` or `gpu`. */
+            resource: string;
+            /**
+             * Format: int64
+             * @description With everything below it.
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description By its jobs and those below it.
+             */
+            used?: number | null;
         };
         /** @description A cluster that cannot take the job. */
         Refused: {
@@ -1390,6 +1532,8 @@ export interface components {
             dry_run?: boolean;
             /** @description A RayJob (ray.io/v1) as YAML or JSON, unchanged. */
             manifest: string;
+            /** @description How urgent it is; without it the manifest's label `kueue.x-k8s.io/priority-class` counts. */
+            priority_class?: string | null;
             queue: string;
         };
         /** @description One term of the comparison; the smaller value is better. */
@@ -2195,6 +2339,53 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Me"];
+                };
+            };
+        };
+    };
+    policy_read: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/yaml": string;
+                };
+            };
+        };
+    };
+    policy_put: {
+        parameters: {
+            query?: {
+                /** @description Check everything and tell what would change; change nothing. */
+                dry_run?: boolean;
+                /** @description The text is everything: what it does not name is removed. Without it the text adds and changes, and removes nothing. */
+                prune?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/yaml": string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyReply"];
                 };
             };
         };

@@ -8,27 +8,29 @@ use crate::quota::{
 };
 
 pub(super) fn check(queues: &[Queue], flavors: &BTreeSet<&str>) -> Vec<Fault> {
-    queues.iter().flat_map(|queue| of_queue(queue, flavors)).collect()
-}
-
-fn of_queue(queue: &Queue, flavors: &BTreeSet<&str>) -> Vec<Fault> {
-    let mut faults = Vec::new();
-    for (flavor, amounts) in &queue.quotas {
-        let field = format!("quotas.{flavor}");
-        if !flavors.contains(flavor.as_str()) {
-            let problem = unknown(Noun::Flavor, flavor, flavors.iter().copied());
-            faults.push(Fault { missing: true, ..Fault::queue(queue, field.clone(), problem) });
+    let mut faults: Vec<Fault> = missing(queues, flavors);
+    for queue in queues {
+        for (flavor, amounts) in &queue.quotas {
+            if amounts.is_empty() {
+                let problem = "names no resource; write cpu, memory or gpu, or leave it out";
+                faults.push(Fault::queue(queue, format!("quotas.{flavor}"), problem));
+            }
+            faults.extend(of_flavor(queue, flavor, amounts));
         }
-        if amounts.is_empty() {
-            faults.push(Fault::queue(
-                queue,
-                field,
-                "names no resource; write cpu, memory or gpu, or leave it out",
-            ));
-        }
-        faults.extend(of_flavor(queue, flavor, amounts));
     }
     faults
+}
+
+/// Quotas of flavors that do not exist.
+fn missing(queues: &[Queue], flavors: &BTreeSet<&str>) -> Vec<Fault> {
+    let named = queues.iter().flat_map(|queue| queue.quotas.keys().map(move |flavor| (queue, flavor)));
+    let astray = named.filter(|(_, flavor)| !flavors.contains(flavor.as_str())).enumerate();
+    astray
+        .map(|(nth, (queue, flavor))| {
+            let problem = unknown(Noun::Flavor, flavor, flavors.iter().copied(), nth);
+            Fault { missing: true, ..Fault::queue(queue, format!("quotas.{flavor}"), problem) }
+        })
+        .collect()
 }
 
 fn of_flavor(queue: &Queue, flavor: &str, amounts: &FlavorQuota) -> Vec<Fault> {

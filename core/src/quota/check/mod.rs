@@ -30,6 +30,8 @@ pub const MOST_OTHERS: usize = 500;
 pub const MOST_DEPTH: usize = 16;
 /// Greatest weight, in thousandths.
 pub const MOST_WEIGHT: u32 = 1_000_000_000;
+/// Faults that are told of one policy.
+const MOST_FAULTS: usize = 50;
 /// Characters of a description at most.
 const LONGEST_DESCRIPTION: usize = 1_000;
 
@@ -93,6 +95,7 @@ pub fn check(policy: &Policy) -> Vec<Fault> {
         faults.extend(amounts::check_sums(&policy.queues));
     }
     faults.extend(classes(&policy.priority_classes));
+    faults.truncate(MOST_FAULTS);
     faults
 }
 
@@ -162,8 +165,12 @@ fn classes(classes: &[PriorityClass]) -> Vec<Fault> {
     faults
 }
 
-/// `there is no queue "reserach"; did you mean "research"?`
-fn unknown<'a>(noun: Noun, name: &str, all: impl IntoIterator<Item = &'a str>) -> String {
+/// Names that are compared with all others to find what was meant; comparing costs much.
+const MOST_GUESSES: usize = 10;
+
+/// `there is no queue "reserach"; did you mean "research"?` The `nth` of its kind.
+fn unknown<'a>(noun: Noun, name: &str, all: impl IntoIterator<Item = &'a str>, nth: usize) -> String {
+    let all = all.into_iter().take(if nth < MOST_GUESSES { usize::MAX } else { 0 });
     let meant = nearest(name, all).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
     format!("there is no {} {:?}{meant}", noun.word(), clip(name, 80))
 }

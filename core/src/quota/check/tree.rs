@@ -14,7 +14,10 @@ type Parents<'a> = BTreeMap<&'a str, &'a str>;
 
 pub(super) fn check(queues: &[Queue]) -> Vec<Fault> {
     let names: BTreeSet<&str> = queues.iter().map(|queue| queue.name.as_str()).collect();
-    let mut faults: Vec<Fault> = queues.iter().filter_map(|queue| missing(queue, &names)).collect();
+    let astray = queues.iter().filter_map(|queue| Some((queue, queue.parent.as_deref()?)));
+    let astray = astray.filter(|(_, parent)| !names.contains(parent)).enumerate();
+    let mut faults: Vec<Fault> =
+        astray.map(|(nth, (queue, parent))| missing(queue, parent, &names, nth)).collect();
     let parents: Parents<'_> =
         queues.iter().filter_map(|queue| Some((queue.name.as_str(), queue.parent.as_deref()?))).collect();
     let cycles = cycles(&parents);
@@ -24,11 +27,10 @@ pub(super) fn check(queues: &[Queue]) -> Vec<Fault> {
     faults
 }
 
-fn missing(queue: &Queue, names: &BTreeSet<&str>) -> Option<Fault> {
-    let parent = queue.parent.as_deref().filter(|parent| !names.contains(parent))?;
+fn missing(queue: &Queue, parent: &str, names: &BTreeSet<&str>, nth: usize) -> Fault {
     let others = names.iter().copied().filter(|name| *name != queue.name);
-    let problem = unknown(Noun::Queue, parent, others);
-    Some(Fault { missing: true, ..Fault::queue(queue, "parent", problem) })
+    let problem = unknown(Noun::Queue, parent, others, nth);
+    Fault { missing: true, ..Fault::queue(queue, "parent", problem) }
 }
 
 /// Each cycle once, beginning with its first name. Every queue has one parent, so cycles share nothing.

@@ -1,6 +1,9 @@
 //! The queues by index, parents before their children.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use crate::quota::{Queue, Quota, Resource};
 
@@ -12,7 +15,7 @@ pub(super) struct Tree<'a> {
     parents: Vec<Option<usize>>,
     index: BTreeMap<&'a str, usize>,
     /// What each queue may use: what it names, or else what its parent may use, or else what its tree names.
-    named: Vec<BTreeSet<Key>>,
+    named: Vec<Rc<BTreeSet<Key>>>,
 }
 
 impl<'a> Tree<'a> {
@@ -61,7 +64,7 @@ impl<'a> Tree<'a> {
     pub(super) fn keys(&self) -> BTreeMap<Key, BTreeSet<usize>> {
         let mut keys = BTreeMap::<Key, BTreeSet<usize>>::new();
         for (node, named) in self.named.iter().enumerate() {
-            for key in named {
+            for key in named.iter() {
                 keys.entry(key.clone()).or_default().insert(node);
             }
         }
@@ -76,7 +79,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-fn named(queues: &[&Queue], parents: &[Option<usize>]) -> Vec<BTreeSet<Key>> {
+fn named(queues: &[&Queue], parents: &[Option<usize>]) -> Vec<Rc<BTreeSet<Key>>> {
     let own = |queue: &&Queue| -> BTreeSet<Key> {
         let all = queue.quotas.iter();
         all.flat_map(|(flavor, amounts)| amounts.keys().map(move |of| (flavor.clone(), *of))).collect()
@@ -88,11 +91,12 @@ fn named(queues: &[&Queue], parents: &[Option<usize>]) -> Vec<BTreeSet<Key>> {
             below[parent].extend(keys);
         }
     }
-    let mut named: Vec<BTreeSet<Key>> = Vec::new();
+    let mut named: Vec<Rc<BTreeSet<Key>>> = Vec::new();
     for (node, queue) in queues.iter().enumerate() {
         let own = own(queue);
-        let inherited = || parents[node].map_or(&below[node], |parent| &named[parent]).clone();
-        let keys = if own.is_empty() { inherited() } else { own };
+        let inherited =
+            || parents[node].map_or_else(|| Rc::new(below[node].clone()), |parent| named[parent].clone());
+        let keys = if own.is_empty() { inherited() } else { Rc::new(own) };
         named.push(keys);
     }
     named

@@ -1,7 +1,5 @@
 //! Our own kinds: Flavor, Queue, PriorityClass.
 
-use std::collections::BTreeMap;
-
 use super::{
     Book,
     fields::Reader,
@@ -18,7 +16,7 @@ pub(super) fn read(book: &mut Book, reader: &mut Reader, kind: &str, node: &Node
     match kind {
         "Flavor" => flavor(book, reader, name, line, spec),
         "Queue" => queue(book, reader, name, line, spec),
-        _ => class(book, reader, name, line, if spec.line == 0 { node } else { spec }),
+        _ => class(book, reader, name, line, spec),
     }
 }
 
@@ -45,12 +43,9 @@ fn queue(book: &mut Book, reader: &mut Reader, name: &str, line: u32, spec: &Nod
     book.queue(reader, line, queue, lines);
 }
 
-/// `around` is what the value should stand in: the spec, or the object when it has none.
-fn class(book: &mut Book, reader: &mut Reader, name: &str, line: u32, around: &Node) {
-    let empty = BTreeMap::new();
-    let has_spec = around.get("kind").is_none();
-    let fields = if has_spec { reader.map(around, "spec", &["value", "description"]) } else { empty };
-    let value = priority(reader, fields.get("value"), around.line, "spec.value");
+fn class(book: &mut Book, reader: &mut Reader, name: &str, line: u32, spec: &Node) {
+    let fields = reader.map(spec, "spec", &["value", "description"]);
+    let value = priority(reader, fields.get("value"), spec.line.max(line), "spec.value");
     let description = reader.text(fields.get("description"), "spec.description").unwrap_or_default();
     let lines = fields.iter().map(|(field, node)| ((*field).to_owned(), node.line)).collect();
     let class = PriorityClass { name: name.to_owned(), value, description: description.to_owned() };

@@ -206,3 +206,18 @@ fn hostile_yaml() {
     refuses(&"--- a\n".repeat(10_001), &["there are more than 10000 documents"]);
     refuses(&"a: b\n---\n".repeat(100), &["is \"\"; write squadron.dev/v1"; MOST_PROBLEMS]);
 }
+
+#[test]
+fn a_thousand_wrong_names_cost_no_thousand_times_a_thousand_guesses() {
+    let one = |index: usize| {
+        format!(
+            "---\napiVersion: squadron.dev/v1\nkind: Queue\nmetadata: {{name: queue-with-a-long-name-{index}}}\n\
+             spec: {{parent: queue-with-a-wrong-name-{index}}}\n"
+        )
+    };
+    let text: String = (0..5_000).map(one).collect();
+    let found = problems(&text);
+    assert_eq!(found.len(), 50);
+    let guesses = found.iter().filter(|problem| problem.contains("did you mean")).count();
+    assert!(guesses <= 10, "{guesses}");
+}
