@@ -13,6 +13,7 @@ use squadron_proto::DESIRED_LIMIT;
 use squadron_store::{
     PgConnection, Result, attempt,
     decision::{self, By},
+    estimate,
     job::{advance, waiting},
     term::{self, Term},
 };
@@ -107,6 +108,7 @@ async fn assign_one(db: &mut PgConnection, assign: &Assign, cluster_name: &str, 
             let version = advance::save(db, &step).await?;
             if let Some(attempt) = step.job.attempt_id() {
                 decision::note_assigned(db, assign, attempt, by).await?;
+                estimate::close(db, assign.job, by.now).await?;
             }
             Ok(Done::Assigned(version))
         }
