@@ -25,7 +25,8 @@ create table decision (
     primary key (job_id, number)
 );
 
--- What was said about the time that a job will wait, whenever its place in the queue had halved; started_at is what came true.
+-- What was said about the time that a job will wait, whenever its place in the queue had halved; placed_at is what came true.
+-- Both times are by the control plane's clock.
 create table estimate (
     job_id      uuid not null references job (id),
     position    integer not null,
@@ -35,10 +36,10 @@ create table estimate (
     -- from `at`, in milliseconds; null where there was no basis
     p50_ms      bigint,
     p90_ms      bigint,
-    started_at  timestamptz,
+    placed_at   timestamptz,
     primary key (job_id, position)
 );
-create index estimate_of_queue on estimate (queue, started_at desc) where started_at is not null;
+create index estimate_of_queue on estimate (queue, placed_at desc) where placed_at is not null;
 
 -- The line of a queue as the dispatcher wrote it; jobs that it has not looked at yet stand at its end.
 create index job_in_line on job (queue, (coalesce(queue_position, 2147483647)), id) where state = 'queued';

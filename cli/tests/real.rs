@@ -120,6 +120,7 @@ fn looking_at_a_waiting_job(fleet: &Fleet, id: &str) {
 }
 
 fn refusals(fleet: &Fleet) {
+    assert!(fleet.expect(0, &[]).out.contains("Usage: squadron [OPTIONS] <COMMAND>"));
     let unknown = fleet.expect(3, &["submit", "train.yaml", "-q", "reserach"]);
     assert!(unknown.err.contains("research") && unknown.err.contains("SQD-1203"), "{}", unknown.err);
     assert!(fleet.expect(3, &["describe", "nothing"]).err.contains("next: "));
@@ -173,7 +174,10 @@ fn cancelling(fleet: &Fleet) {
     let asked = fleet.expect(2, &["cancel", "train"]);
     assert!(asked.err.contains("--yes"), "{}", asked.err);
     fleet.expect(0, &["cancel", "train", "--yes", "--wait", "--reason", "done with it"]);
-    assert!(fleet.expect(11, &["wait", "train"]).err.contains("read on: squadron describe train"));
+    // Two jobs carry the name by now, so what to type next names the job by its id.
+    let newest = fleet.expect(0, &["list", "-o", "name"]).out.lines().next().unwrap().to_owned();
+    let ended = fleet.expect(11, &["wait", "train"]).err;
+    assert!(ended.contains(&format!("read on: squadron describe {newest}")), "{ended}");
     let audit = fleet.expect(0, &["audit"]).out;
     assert!(audit.contains("job.cancel") && audit.contains("done with it"), "{audit}");
 }

@@ -12,7 +12,7 @@ let pages: Record<string, string>;
 
 beforeAll(async () => {
   browser = await launch();
-  pages = { fleet: "/", jobs: "/jobs", clusters: "/clusters", incidents: "/incidents?state=all", usage: "/usage?by=kind,team,job", queues: "/queues" };
+  pages = { fleet: "/", jobs: "/jobs", clusters: "/clusters", incidents: "/incidents?state=all", usage: "/usage?by=kind,team,job", queues: "/queues", "queue-line": "/queues?line=default" };
   const server = await api();
   const { items } = await json<List<Incident>>(server, "/api/v1/incidents");
   await server.dispose();

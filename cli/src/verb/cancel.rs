@@ -65,7 +65,7 @@ fn question(jobs: &[Job]) -> String {
 async fn stay(app: &App, client: &Client, jobs: &[Job]) -> Result<Exit, Failure> {
     for job in jobs {
         let work = wait::until(client, app.out, job, None, |job| job.state.is_terminal());
-        let Some(ended) = until_left(app, &job, work).await? else { return Ok(Exit::Interrupted) };
+        let Some(ended) = until_left(app, job, work).await? else { return Ok(Exit::Interrupted) };
         if let Some(line) = wait::read_on(&ended, app.program) {
             app.out.note(&line);
         }

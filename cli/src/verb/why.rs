@@ -24,7 +24,7 @@ Examples:
   squadron why train --history --limit 500 -o json
 
 Blockers stand by rank: the first is the one to act on. Behind them: the jobs that the dispatcher looks at before this one, \
-how long jobs like it went on waiting (half of them, nine of ten, and how often that came true), and what would help. \
+how long jobs like it went on waiting for a cluster (half of them, nine of ten, and how often that came true), and what would help. \
 A job that does not wait says what it is doing instead.";
 
 /// Say why a job waits and what would change that

@@ -97,15 +97,15 @@ pub struct Refused {
 pub struct Estimate {
     /// `now`, `known`, `unknown` or `never`.
     pub kind: String,
-    /// Half of the jobs like it start within this time from now, in milliseconds.
+    /// Half of the jobs like it get a cluster within this time from now, in milliseconds.
     pub p50_ms: Option<i64>,
     /// Nine of ten do.
     pub p90_ms: Option<i64>,
     /// Jobs that it goes by.
     pub samples: u32,
-    /// Earlier estimates of the queue whose jobs have started since, at most the newest hundred.
+    /// Earlier estimates of the queue whose jobs have been placed since, at most the newest hundred.
     pub checked: u32,
-    /// Of those, how many had started by their p90.
+    /// Of those, how many had been placed by their p90.
     pub by_p90: u32,
     pub sentence: String,
 }

@@ -1,7 +1,8 @@
 //! Estimates that were given, and what came true: the samples of the next ones, and the measure of how good they are.
 //!
 //! Invariant: a job has one row for each halving of its place in the queue, written when the dispatcher moved it there; the
-//! row is closed in the transaction that starts the job, by [`crate::job::advance`]. Jobs that never start close nothing.
+//! row is closed in the transaction that places the job. Jobs that are never placed close nothing. Both times are by the
+//! control plane's clock, so no agent's clock makes an estimate look better or worse.
 
 use sqlx::{PgConnection, Row, types::Json};
 use squadron_core::{
@@ -17,7 +18,7 @@ use uuid::Uuid;
 
 use crate::{Result, Store, at, job::gang, stamp};
 
-/// Started jobs of a queue that are looked at.
+/// Placed jobs of a queue that are looked at.
 const HISTORY: i64 = 400;
 /// Estimates of a queue that its coverage is measured by.
 const MEASURED: i64 = 100;
@@ -69,11 +70,11 @@ fn class(gang: &[GangPart]) -> SizeClass {
     SizeClass::of(gang_total(gang))
 }
 
-/// The newest jobs of the queue that waited and have started, the newest start first.
+/// The newest jobs of the queue that waited and have been placed, the newest placement first.
 pub async fn history(db: &mut PgConnection, queue: &str) -> Result<Vec<Past>> {
     let rows = sqlx::query(
-        "select size_class, position, (extract(epoch from started_at - at) * 1000)::bigint as waited_ms
-         from estimate where queue = $1 and started_at is not null order by started_at desc limit $2",
+        "select size_class, position, (extract(epoch from placed_at - at) * 1000)::bigint as waited_ms
+         from estimate where queue = $1 and placed_at is not null order by placed_at desc limit $2",
     )
     .bind(queue)
     .bind(HISTORY)
@@ -112,6 +113,16 @@ pub async fn give(db: &mut PgConnection, given: &[Given], now: Timestamp) -> Res
     Ok(())
 }
 
+/// Closes what was said about a job that is placed at `now`.
+pub async fn close(db: &mut PgConnection, job: JobId, now: Timestamp) -> Result<()> {
+    sqlx::query("update estimate set placed_at = $2 where job_id = $1 and placed_at is null")
+        .bind(job.0)
+        .bind(at(now))
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
 impl Store {
     /// See [`history`].
     pub async fn wait_history(&self, queue: &str) -> Result<Vec<Past>> {
@@ -122,10 +133,10 @@ impl Store {
     pub async fn wait_coverage(&self, queue: &str) -> Result<Coverage> {
         let row = sqlx::query(
             "select count(*) as judged,
-                    count(*) filter (where started_at <= at + p50_ms * interval '1 millisecond') as by_p50,
-                    count(*) filter (where started_at <= at + p90_ms * interval '1 millisecond') as by_p90
-             from (select * from estimate where queue = $1 and started_at is not null and p90_ms is not null
-                   order by started_at desc limit $2) newest",
+                    count(*) filter (where placed_at <= at + p50_ms * interval '1 millisecond') as by_p50,
+                    count(*) filter (where placed_at <= at + p90_ms * interval '1 millisecond') as by_p90
+             from (select * from estimate where queue = $1 and placed_at is not null and p90_ms is not null
+                   order by placed_at desc limit $2) newest",
         )
         .bind(queue)
         .bind(MEASURED)
@@ -209,27 +220,18 @@ mod tests {
     #[tokio::test]
     async fn what_came_true_is_history_and_coverage() {
         let store = testing::store().await;
-        for (n, started_after) in [1_000_i64, 5_000, 20_000].into_iter().enumerate() {
+        for (n, placed_after) in [1_000_i64, 5_000, 20_000].into_iter().enumerate() {
             let job = fixture::queued(&store, &format!("j{n}")).await.id;
             moved(&store, job, 1).await;
             give_due(&store, job, Some((2_000, 10_000)), NOW).await;
-            let start = "update job set started_at = $1 where id = $2";
             let mut db = store.pool().acquire().await.unwrap();
-            sqlx::query(start)
-                .bind(at(NOW.plus_millis(started_after)))
-                .bind(job.0)
-                .execute(&mut *db)
-                .await
-                .unwrap();
-            let locked = crate::job::advance::lock(&mut db, job).await.unwrap().unwrap();
-            let step = squadron_core::attempt::Step { job: locked, desired_changed: None };
-            crate::job::advance::save(&mut db, &step).await.unwrap();
+            close(&mut db, job, NOW.plus_millis(placed_after)).await.unwrap();
         }
         let coverage = store.wait_coverage("research").await.unwrap();
         assert_eq!(coverage, Coverage { judged: 3, by_p50: 1, by_p90: 2 });
         let waits: Vec<i64> =
             store.wait_history("research").await.unwrap().iter().map(|past| past.waited_ms).collect();
-        assert_eq!(waits, [20_000, 5_000, 1_000], "the newest start first");
+        assert_eq!(waits, [20_000, 5_000, 1_000], "the newest placement first");
         assert_eq!(store.wait_coverage("other").await.unwrap(), Coverage::default());
     }
 }

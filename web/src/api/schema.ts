@@ -898,19 +898,19 @@ export interface components {
         Estimate: {
             /**
              * Format: int32
-             * @description Of those, how many had started by their p90.
+             * @description Of those, how many had been placed by their p90.
              */
             by_p90: number;
             /**
              * Format: int32
-             * @description Earlier estimates of the queue whose jobs have started since, at most the newest hundred.
+             * @description Earlier estimates of the queue whose jobs have been placed since, at most the newest hundred.
              */
             checked: number;
             /** @description `now`, `known`, `unknown` or `never`. */
             kind: string;
             /**
              * Format: int64
-             * @description Half of the jobs like it start within this time from now, in milliseconds.
+             * @description Half of the jobs like it get a cluster within this time from now, in milliseconds.
              */
             p50_ms?: number | null;
             /**

@@ -25,7 +25,7 @@ export function Blockers({ why }: { why: Why }) {
         ))}
       </ol>
       {why.ahead.count > 0 && (
-        <div className="pad">
+        <div className="pad ahead">
           <b>Ahead</b> {plural(why.ahead.count, "job")}{why.ahead.count > why.ahead.jobs.length && `, the first ${why.ahead.jobs.length}`}:
           <ul>
             {why.ahead.jobs.map((job) => (

@@ -44,7 +44,7 @@ function Now({ id }: { id: string }) {
     <Loaded query={query} lines={3}>
       {(found) => (
         <Card title={found.cluster ? `It goes to ${found.cluster} next` : "Where it could go now"}>
-          <p className="pad">{found.sentence}</p>
+          {found.cluster && <p className="pad">{found.sentence}</p>}
           {found.estimate.kind !== "now" && <p className="pad"><b>Wait</b> {found.estimate.sentence}</p>}
           <Candidates candidates={found.candidates} refused={found.refused} leftOut={found.left_out} />
         </Card>

@@ -11,7 +11,7 @@ export function Line({ queue }: { queue: string }) {
   const query = useWaiting(queue, params.get("page") ?? "");
   const at = (page: string) => `?${new URLSearchParams({ line: queue, ...(page && { page }) }).toString()}`;
   return (
-    <section>
+    <section className="line">
       <h2 className="section-title">Waiting in {queue} <Link to="/queues">close</Link></h2>
       <Loaded query={query} lines={4}>
         {(page) => page.items.length === 0

@@ -106,11 +106,7 @@ async fn next_generation(db: &mut PgConnection, cluster: ClusterId) -> Result<i6
 
 async fn save_job(db: &mut PgConnection, job: &Job) -> Result<i64> {
     Ok(sqlx::query_scalar(
-        "with came_true as (
-             update estimate set started_at = $5
-             where job_id = $1 and started_at is null and at <= $5::timestamptz
-         )
-         update job set state = $2, reason = $3, sentence = $4, started_at = $5, ended_at = $6,
+        "update job set state = $2, reason = $3, sentence = $4, started_at = $5, ended_at = $6,
                 cancel_requested_at = $7, cancelled_by = $8, cancel_reason = $9,
                 blockers = case when $2 = 'queued' then blockers else '[]' end,
                 queue_position = case when $2 = 'queued' then queue_position end,

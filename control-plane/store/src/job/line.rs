@@ -53,20 +53,19 @@ impl Store {
         rows.iter().map(read).collect()
     }
 
-    /// How many jobs of the queue stand before this place, and the first of them.
+    /// How many jobs of the queue stand before this place, and the first of them. A place says how many by itself; behind
+    /// all places they are counted.
     pub async fn ahead(&self, queue: &str, place: (i64, JobId), limit: i64) -> Result<(u32, Vec<InLine>)> {
-        let count: i64 = sqlx::query_scalar(
-            "select count(*) from job j where j.queue = $1 and j.state = 'queued'
-               and (coalesce(j.queue_position, 2147483647), j.id) < ($2::integer, $3::uuid)",
-        )
-        .bind(queue)
-        .bind(i32::try_from(place.0).unwrap_or(i32::MAX))
-        .bind(place.1.0)
-        .fetch_one(self.pool())
-        .await?;
+        let count = if place.0 < NO_PLACE { place.0 - 1 } else { self.before_unseen(queue, place.1).await? };
         let mut first = self.line(queue, None, limit).await?;
         first.retain(|job| (job.place, job.id) < place);
         Ok((u32::try_from(count).unwrap_or(u32::MAX), first))
+    }
+
+    async fn before_unseen(&self, queue: &str, job: JobId) -> Result<i64> {
+        let query = "select count(*) from job where queue = $1 and state = 'queued'
+                       and (coalesce(queue_position, 2147483647), id) < (2147483647, $2::uuid)";
+        Ok(sqlx::query_scalar(query).bind(queue).bind(job.0).fetch_one(self.pool()).await?)
     }
 }
 
@@ -141,5 +140,6 @@ mod tests {
         let (count, first) = store.ahead("research", (3, jobs[0]), 5).await.unwrap();
         assert_eq!((count, first.iter().map(|job| job.id).collect::<Vec<_>>()), (2, vec![jobs[1], jobs[2]]));
         assert_eq!(store.ahead("research", (1, jobs[1]), 5).await.unwrap().0, 0);
+        assert_eq!(store.ahead("research", (NO_PLACE, unseen), 2).await.unwrap().0, 3);
     }
 }

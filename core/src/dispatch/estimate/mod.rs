@@ -1,11 +1,11 @@
 //! Estimates: how long a waiting job will go on waiting, from how long jobs like it waited before.
 //!
-//! Owns what may be said about the time ahead. A sample is a job that began to wait at some place in its queue and has started
+//! Owns what may be said about the time ahead. A sample is a job that began to wait at some place in its queue and has been placed
 //! since. The estimate takes the samples that are nearest in queue, size and place, scales each by the place, keeps those that
 //! waited longer than this job has, and reads quantiles of what they still had before them, one rank above the plain
-//! quantile, so that with exchangeable jobs at least nine of ten start by `p90`. Invariant: `p50` is at most `p90`; with fewer
+//! quantile, so that with exchangeable jobs at least nine of ten are placed by `p90`. Invariant: `p50` is at most `p90`; with fewer
 //! than [`ENOUGH`] such samples nothing is said but that. Fails by being wrong when the fleet changes, which is why what came
-//! true is kept beside every estimate; repaired by the next jobs that start, because only the newest samples count.
+//! true is kept beside every estimate; repaired by the next jobs that are placed, because only the newest samples count.
 
 #[cfg(test)]
 mod tests;
@@ -42,13 +42,13 @@ impl SizeClass {
     }
 }
 
-/// A job of the queue that waited and has started.
+/// A job of the queue that waited and has been placed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Past {
     pub class: SizeClass,
     /// Its place in the queue when the time began to count, from 1.
     pub position: u32,
-    /// From then to the start of its driver, in milliseconds.
+    /// From then until a cluster was chosen for it, in milliseconds.
     pub waited_ms: i64,
 }
 
@@ -65,24 +65,24 @@ pub struct Ask {
 /// What can be said about the time ahead.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Estimate {
-    /// Half of the jobs like it start within `p50_ms` from now, nine of ten within `p90_ms`.
+    /// Half of the jobs like it get a cluster within `p50_ms` from now, nine of ten within `p90_ms`.
     Known { p50_ms: i64, p90_ms: i64, samples: u32 },
     /// Nothing to go by, and why.
     Unknown { because: String },
-    /// Time alone will not start it.
+    /// Time alone will not place it.
     Never { because: String },
 }
 
 /// How earlier estimates of the queue came true.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Coverage {
-    /// Estimates of jobs that have started since.
+    /// Estimates of jobs that have been placed since.
     pub judged: u32,
     pub by_p50: u32,
     pub by_p90: u32,
 }
 
-/// The estimate. `history` is of the job's queue, the newest start first.
+/// The estimate. `history` is of the job's queue, the newest placement first.
 pub fn estimate(blockers: &[Blocker], history: &[Past], ask: Ask) -> Estimate {
     if let Some(because) = never(blockers) {
         return Estimate::Never { because };
@@ -138,9 +138,9 @@ fn known(left: &[i128]) -> Estimate {
 
 fn too_few(most: usize) -> String {
     if most < ENOUGH {
-        format!("fewer than {ENOUGH} jobs of this queue have started after waiting")
+        format!("fewer than {ENOUGH} jobs of this queue have got a place after waiting")
     } else {
-        format!("it has waited longer than nearly all of the {most} jobs like it that have started")
+        format!("it has waited longer than nearly all of the {most} jobs like it that got a place")
     }
 }
 
@@ -191,12 +191,12 @@ impl Coverage {
         match self.judged {
             0 => "no earlier estimate of this queue could be checked yet".to_owned(),
             1 => {
-                let how = if self.by_p90 == 1 { "started" } else { "did not start" };
-                format!("the one earlier estimate that could be checked {how} by p90")
+                let how = if self.by_p90 == 1 { "came" } else { "did not come" };
+                format!("the one earlier estimate that could be checked {how} true by p90")
             }
             judged => {
                 let percent = u64::from(self.by_p90) * 100 / u64::from(judged);
-                format!("in the last {judged} estimates {percent} % started by p90")
+                format!("in the last {judged} estimates {percent} % had a place by p90")
             }
         }
     }

@@ -53,7 +53,7 @@ impl Dice {
     }
 }
 
-/// Share in percent of those that started by p50 and by p90, where each job waits as `wait` says.
+/// Share in percent of those that were placed by p50 and by p90, where each job waits as `wait` says.
 fn coverage(jobs: usize, mut wait: impl FnMut(usize) -> Past, waited: i64) -> (usize, usize) {
     let (mut history, mut judged, mut by_p50, mut by_p90) = (Vec::new(), 0, 0, 0);
     for n in 0..jobs {
@@ -73,7 +73,7 @@ fn coverage(jobs: usize, mut wait: impl FnMut(usize) -> Past, waited: i64) -> (u
 }
 
 #[test]
-fn nine_of_ten_start_by_p90_when_jobs_are_alike() {
+fn nine_of_ten_are_placed_by_p90_when_jobs_are_alike() {
     let mut dice = Dice(1);
     let (p50, p90) = coverage(4_000, |_| past(1, dice.exponential(60_000.0)), 0);
     assert!((47..=54).contains(&p50) && (87..=93).contains(&p90), "{p50} {p90}");
@@ -115,7 +115,7 @@ fn few_samples_are_no_basis() {
     let found = estimate(&full(), &history, ask(1, 0));
     assert_eq!(
         found.sentence(Coverage::default()),
-        "unknown: fewer than 10 jobs of this queue have started after waiting"
+        "unknown: fewer than 10 jobs of this queue have got a place after waiting"
     );
     let enough = vec![past(1, 60_000); ENOUGH];
     assert_eq!(quantiles(&estimate(&full(), &enough, ask(1, 0))), Some((60_000, 60_000)));
@@ -155,7 +155,7 @@ fn what_time_does_not_change_is_never_or_unknown() {
 fn the_sentence_tells_how_earlier_ones_came_true() {
     let found = estimate(&full(), &vec![past(1, 180_000); 20], ask(1, 0));
     let told = found.sentence(Coverage { judged: 50, by_p50: 20, by_p90: 44 });
-    assert_eq!(told, "p50 3 m 0 s, p90 3 m 0 s (in the last 50 estimates 88 % started by p90)");
+    assert_eq!(told, "p50 3 m 0 s, p90 3 m 0 s (in the last 50 estimates 88 % had a place by p90)");
 }
 
 fn any_history() -> impl Strategy<Value = Vec<Past>> {

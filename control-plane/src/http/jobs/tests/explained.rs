@@ -104,7 +104,7 @@ async fn a_wait_and_a_placement_are_kept_with_their_reasons() {
     assert_eq!(why["ahead"]["jobs"][0]["requests"]["cpu_milli"], 4_500, "with its submitter");
     assert_eq!(
         why["estimate"]["sentence"],
-        "unknown: fewer than 10 jobs of this queue have started after waiting"
+        "unknown: fewer than 10 jobs of this queue have got a place after waiting"
     );
     let line = room.get("/api/v1/queues/waiting?queue=research&limit=1").await;
     assert_eq!(
@@ -141,6 +141,37 @@ async fn a_wait_and_a_placement_are_kept_with_their_reasons() {
     let token = page["next_page_token"].as_str().unwrap();
     let rest = room.get(&format!("/api/v1/jobs/{second}/decisions?page_token={token}")).await;
     assert_eq!((&rest["items"][0]["number"], &rest["next_page_token"]), (&json!(1), &Value::Null));
+}
+
+#[tokio::test]
+async fn what_earlier_jobs_waited_becomes_the_next_estimate() {
+    let room = Room::new().await;
+    ready(&room, "east", 5).await;
+    room.submit(&asking(4), "research").await;
+    room.settle().await;
+    for _ in 0..11 {
+        room.submit(&asking(4), "research").await;
+    }
+    room.settle().await;
+    // All eleven get a place, and the twelfth none.
+    ready(&room, "west", 50).await;
+    let earlier = "update estimate set at = at - make_interval(secs => $1) where placed_at is not null";
+    fixture::execute(&room.app.store, earlier, 3_600).await;
+    let late = room.submit(&asking(4), "research").await.1["job"]["id"].as_str().unwrap().to_owned();
+    room.settle().await;
+    let estimate = room.get(&format!("/api/v1/jobs/{late}/why")).await["estimate"].clone();
+    assert_eq!((&estimate["kind"], &estimate["samples"]), (&json!("known"), &json!(11)), "{estimate}");
+    assert!(estimate["p50_ms"].as_i64().unwrap() <= estimate["p90_ms"].as_i64().unwrap(), "{estimate}");
+    assert!(
+        estimate["sentence"]
+            .as_str()
+            .unwrap()
+            .ends_with("(no earlier estimate of this queue could be checked yet)")
+    );
+    // The next one is placed, and what was said about it can be checked.
+    ready(&room, "north", 5).await;
+    let coverage = room.app.store.wait_coverage("research").await.unwrap();
+    assert_eq!(coverage.judged, 1);
 }
 
 #[tokio::test]
