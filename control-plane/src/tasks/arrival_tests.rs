@@ -1,0 +1,1 @@
+//! Arrivals driven through the tasks on a real database.
