@@ -1,5 +1,6 @@
 //! Verbs: one file for each thing a person can ask for.
 
+mod arrival;
 mod audit;
 mod cancel;
 mod cluster;

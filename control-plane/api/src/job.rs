@@ -9,6 +9,8 @@ use squadron_core::{
 };
 use utoipa::{IntoParams, ToSchema};
 
+use crate::arrival::JobSource;
+
 /// `POST /api/v1/jobs`. Header `Idempotency-Key` makes a repeat harmless.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -76,6 +78,9 @@ pub struct Job {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct JobDetail {
     pub job: Job,
+    /// The RayJob that it came from; absent for a job that was submitted here.
+    #[serde(default)]
+    pub source: Option<JobSource>,
     /// The manifest as it was submitted.
     pub manifest: String,
     pub attempts: Vec<Attempt>,
