@@ -51,7 +51,7 @@ async fn what_does_not_exist_or_is_no_name_is_refused_with_the_next_step() {
     let (status, problem) = room.ask("admin", Method::POST, PATH, nowhere).await;
     assert_eq!(
         (status, &problem["code"]),
-        (StatusCode::UNPROCESSABLE_ENTITY, &json!("UNKNOWN_QUEUE")),
+        (StatusCode::UNPROCESSABLE_ENTITY, &json!("SQD-1203")),
         "{problem}"
     );
     let bad = json!({"namespace": "a b", "queue": "research"});
