@@ -25,7 +25,8 @@ fn west() -> String {
 /// A RayJob as people would write it for a queue; `pin` names the only cluster that it may run on.
 fn wish(name: &'static str, entrypoint: &str, queue: &str, pin: &str) -> Value {
     let mut manifest = Job::new(name, entrypoint).manifest();
-    manifest["metadata"]["labels"] = json!({"squadron.dev/queue": queue, "app.kubernetes.io/instance": "team-app"});
+    manifest["metadata"]["labels"] =
+        json!({"squadron.dev/queue": queue, "app.kubernetes.io/instance": "team-app"});
     manifest["metadata"]["annotations"] = json!({"squadron.dev/cluster": pin});
     manifest["spec"]["suspend"] = json!(true);
     manifest
@@ -69,7 +70,16 @@ fn wait_event(name: &str, reason: &str, part: &str) {
     wait::until(&format!("an Event {reason} on {name}"), PATIENCE, || {
         let events = stage().kubectl(
             &east(),
-            &["-n", NAMESPACE, "get", "events", "--field-selector", &field, "-o", "jsonpath={.items[*].message}"],
+            &[
+                "-n",
+                NAMESPACE,
+                "get",
+                "events",
+                "--field-selector",
+                &field,
+                "-o",
+                "jsonpath={.items[*].message}",
+            ],
         )?;
         Ok(wait::found_if(events.contains(part), events))
     })
@@ -84,7 +94,8 @@ fn allow() {
 fn a_rayjob_of_kubectl_runs_on_another_cluster_and_tells_its_end_where_it_was_put() {
     allow();
     delete("arrive-west");
-    let manifest = wish("arrive-west", "python -c \"print('ran for kubectl', flush=True)\"", "default", &west());
+    let manifest =
+        wish("arrive-west", "python -c \"print('ran for kubectl', flush=True)\"", "default", &west());
     apply("arrive-west", &manifest);
     let told = wait_status("arrive-west", "the end", |status| status["jobDeploymentStatus"] == "Complete");
     assert_eq!(told["status"]["jobStatus"], "SUCCEEDED", "{}", told["status"]);
@@ -97,13 +108,27 @@ fn a_rayjob_of_kubectl_runs_on_another_cluster_and_tells_its_end_where_it_was_pu
     stage().wait_log(&id, "ran for kubectl").unwrap();
     let shown = stage().squadron(&["describe", &id]).unwrap().ok().unwrap();
     assert!(shown.contains(&format!("by kubectl in {}/{NAMESPACE}/arrive-west", east())), "{shown}");
-    let owned = ["-n", NAMESPACE, "get", "raycluster", "-o", "name", "-l", "ray.io/originated-from-cr-name=arrive-west"];
+    let owned = [
+        "-n",
+        NAMESPACE,
+        "get",
+        "raycluster",
+        "-o",
+        "name",
+        "-l",
+        "ray.io/originated-from-cr-name=arrive-west",
+    ];
     assert_eq!(stage().kubectl(&east(), &owned).unwrap().trim(), "", "nothing of it ran in its own cluster");
     // Applied again, as GitOps does every few minutes, it is the same object and the same job.
     apply("arrive-west", &manifest);
     let again = stage().json(&["list", "--limit", "500"]).unwrap();
     let of_this = |job: &&Value| job["name"] == "arrive-west" && job["id"] != id;
-    let others = again["items"].as_array().unwrap().iter().filter(of_this).filter(|job| job["submitted_at"].as_str() > detail["job"]["submitted_at"].as_str());
+    let others = again["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(of_this)
+        .filter(|job| job["submitted_at"].as_str() > detail["job"]["submitted_at"].as_str());
     assert_eq!(others.count(), 0, "{again}");
     delete("arrive-west");
 }
@@ -119,7 +144,8 @@ fn in_its_own_cluster_it_runs_as_an_object_of_squadrons() {
     });
     let id = job_of(&running);
     let selector = format!("squadron.dev/job-id={id}");
-    let objects = ["-n", NAMESPACE, "get", "rayjob", "-l", &selector, "-o", "jsonpath={.items[*].metadata.labels}"];
+    let objects =
+        ["-n", NAMESPACE, "get", "rayjob", "-l", &selector, "-o", "jsonpath={.items[*].metadata.labels}"];
     let labels = stage().kubectl(&east(), &objects).unwrap();
     assert!(!labels.is_empty() && !labels.contains("team-app"), "GitOps would take it for its own: {labels}");
     stage().wait_job(&id, "succeeded").unwrap();
@@ -135,7 +161,8 @@ fn deleting_one_that_waits_cancels_it() {
     let head = &mut manifest["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["containers"][0];
     head["resources"]["requests"]["cpu"] = json!("900");
     apply("arrive-wait", &manifest);
-    let waits = wait_status("arrive-wait", "why it waits", |status| text(&status["message"]).contains("never fits"));
+    let waits =
+        wait_status("arrive-wait", "why it waits", |status| text(&status["message"]).contains("never fits"));
     assert_eq!(waits["status"]["jobDeploymentStatus"], "Suspended");
     delete("arrive-wait");
     let ended = stage().wait_job(&job_of(&waits), "cancelled").unwrap();
@@ -182,7 +209,8 @@ fn one_that_does_not_wait_is_told_what_is_missing_and_left_alone() {
     let mut manifest = wish("arrive-eager", "python -c pass", "default", &west());
     manifest["spec"]["suspend"] = json!(false);
     // Nobody runs it here either: no image, so that it costs nothing.
-    manifest["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["nodeSelector"] = json!({"no": "where"});
+    manifest["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["nodeSelector"] =
+        json!({"no": "where"});
     apply("arrive-eager", &manifest);
     wait_event("arrive-eager", "NotSuspended", "spec.suspend: true");
     let eager = object("arrive-eager").unwrap();

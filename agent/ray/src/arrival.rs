@@ -120,6 +120,14 @@ fn fault(job: &Value, label: &str) -> Option<Fault> {
             ),
         );
     }
+    let shuts_down = object::at(job, &["spec", "shutdownAfterJobFinishes"]) == &Value::Bool(true);
+    if !shuts_down || !object::at(job, &["spec", "clusterSelector"]).is_null() {
+        return found(
+            "InvalidSpec",
+            "a suspended RayJob needs spec.shutdownAfterJobFinishes: true and no spec.clusterSelector; correct it and apply it again"
+                .to_owned(),
+        );
+    }
     if QueueName::new(queue(label)).is_err() {
         return found(
             "InvalidQueue",
@@ -207,7 +215,7 @@ mod tests {
                 "labels": {"squadron.dev/queue": "acme.vision", "team": "v", "app.kubernetes.io/instance": "app"},
                 "annotations": {"argocd.argoproj.io/tracking-id": "app:ray.io/RayJob:ml/train", "note": "kept",
                     "kubectl.kubernetes.io/last-applied-configuration": "{}"}},
-            "spec": {"entrypoint": "python x.py", "suspend": true},
+            "spec": {"entrypoint": "python x.py", "suspend": true, "shutdownAfterJobFinishes": true},
             "status": {"jobDeploymentStatus": "Suspended"},
         })
     }
@@ -253,6 +261,8 @@ mod tests {
             (with("/spec", json!({"entrypoint": "x"})), "NotSuspended", false),
             (with("/metadata/deletionTimestamp", json!("2026-11-30T01:00:00Z")), "stranger", false),
             (with("/spec/entrypoint", json!("x".repeat(LONGEST))), "TooLong", false),
+            (with("/spec/shutdownAfterJobFinishes", json!(false)), "InvalidSpec", false),
+            (with("/spec/clusterSelector", json!({"ray.io/cluster": "c"})), "InvalidSpec", false),
             (marked("Suspended"), "offer", true),
             (marked("Complete"), "offer", true),
             (flipped, "NotSuspended", true),
@@ -271,7 +281,7 @@ mod tests {
             manifest,
             json!({"apiVersion": "ray.io/v1", "kind": "RayJob",
                 "metadata": {"name": "train", "namespace": "ml", "labels": {"team": "v"}, "annotations": {"note": "kept"}},
-                "spec": {"entrypoint": "python x.py"}})
+                "spec": {"entrypoint": "python x.py", "shutdownAfterJobFinishes": true}})
         );
     }
 

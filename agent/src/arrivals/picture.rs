@@ -96,15 +96,15 @@ impl Picture {
     pub fn is_turn(&self, job: &Value) -> bool {
         let old = &job["status"];
         let (deployment, driver) = self.words();
-        let refused = self.job.is_none() && text(old, "reason") != self.reason;
-        text(old, "jobDeploymentStatus") != deployment || text(old, "jobStatus") != driver || refused
+        let told = ["jobDeploymentStatus", "jobStatus", "reason"].map(|field| text(old, field));
+        told != [deployment, driver, &self.reason]
     }
 
     /// The Event that goes with a turn.
     pub fn event(&self) -> Event {
         let (is_bad, reason) = match self.job.map(|(_, state)| state) {
             None => (true, "Refused"),
-            Some(JobState::Queued) => (false, "Imported"),
+            Some(JobState::Queued) => (false, "Queued"),
             Some(JobState::Assigned | JobState::Starting) => (false, "Starting"),
             Some(JobState::Running) => (false, "Running"),
             Some(JobState::Stopping) => (false, "Stopping"),

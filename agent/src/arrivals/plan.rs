@@ -2,7 +2,7 @@
 //!
 //! Pure, and run as a whole each time. Invariant: an object that stands and waits for Squadron is told once as it is; one
 //! that was told of and stands no more is told as gone, also when it went while nobody looked; only objects that the
-//! control plane spoke of are written, never more often than [`SENTENCES_EVERY_MILLIS`] unless their job made a turn.
+//! control plane spoke of are written, at most every [`SENTENCES_EVERY_MILLIS`], or [`TURNS_EVERY_MILLIS`] at a turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +19,9 @@ use crate::{plan::Policy, watch::object};
 
 /// Between two writes of which only the sentences differ, such as a place in the queue, in milliseconds.
 pub const SENTENCES_EVERY_MILLIS: i64 = 30_000;
+
+/// Between two writes on one object in any case, in milliseconds: whoever else writes its status is not fought.
+pub const TURNS_EVERY_MILLIS: i64 = 1_000;
 
 /// Something to say or to write.
 #[derive(Clone, PartialEq, Debug)]
@@ -135,12 +138,13 @@ fn show(job: &Object, picture: &Picture, memory: &Memory, now: Timestamp, plan: 
         return;
     }
     let status = picture.status(job);
-    if status == job["status"] {
+    let told_by_others = picture.job.is_none() && job["status"]["jobDeploymentStatus"] == "ValidationFailed";
+    if status == job["status"] || told_by_others {
         return;
     }
     let is_turn = picture.is_turn(job);
-    let last = memory.written.get(object::uid(job)).filter(|_| !is_turn);
-    let due = last.map_or(now, |last| last.plus_millis(SENTENCES_EVERY_MILLIS));
+    let pause = if is_turn { TURNS_EVERY_MILLIS } else { SENTENCES_EVERY_MILLIS };
+    let due = memory.written.get(object::uid(job)).map_or(now, |last| last.plus_millis(pause));
     if due <= now {
         let event = is_turn.then(|| picture.event());
         plan.actions.push(Action::Write { object: job.clone(), status, event });

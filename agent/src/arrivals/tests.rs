@@ -11,7 +11,7 @@ use squadron_ray::view::Object;
 
 use super::{
     picture::{Picture, Pictures, hear},
-    plan::{Action, Memory, Plan, SENTENCES_EVERY_MILLIS, plan},
+    plan::{Action, Memory, Plan, SENTENCES_EVERY_MILLIS, TURNS_EVERY_MILLIS, plan},
 };
 use crate::plan::Policy;
 
@@ -33,7 +33,7 @@ fn source(uid: &str) -> Value {
     json!({"apiVersion": "ray.io/v1", "kind": "RayJob",
         "metadata": {"name": format!("n-{uid}"), "namespace": "ml", "uid": uid, "generation": 1,
             "labels": {"squadron.dev/queue": "research"}, "annotations": {}},
-        "spec": {"suspend": true, "entrypoint": "x"}})
+        "spec": {"suspend": true, "shutdownAfterJobFinishes": true, "entrypoint": "x"}})
 }
 
 fn picture(uid: &str, state: Option<JobState>, message: &str) -> Picture {
@@ -118,6 +118,10 @@ impl Small {
         self.jobs.iter_mut().find(|job| job["metadata"]["uid"] == *uid).unwrap()
     }
 
+    fn pass_time(&mut self, millis: i64) {
+        self.now = self.now.plus_millis(millis);
+    }
+
     fn tell(&mut self, uid: &str, state: Option<JobState>, message: &str) -> Vec<String> {
         self.pictures.insert(uid.into(), picture(uid, state, message));
         self.settle()
@@ -130,10 +134,13 @@ fn a_life_is_told_once_step_by_step() {
     assert_eq!(small.settle(), ["stands u"]);
     assert_eq!(
         small.tell("u", Some(JobState::Queued), "1st"),
-        ["marks u", "stands u marked", "writes Suspended - Imported"]
+        ["marks u", "stands u marked", "writes Suspended - Queued"]
     );
+    small.pass_time(TURNS_EVERY_MILLIS);
     assert_eq!(small.tell("u", Some(JobState::Starting), "s"), ["writes Suspended PENDING Starting"]);
+    small.pass_time(TURNS_EVERY_MILLIS);
     assert_eq!(small.tell("u", Some(JobState::Running), "r"), ["writes Suspended RUNNING Running"]);
+    small.pass_time(TURNS_EVERY_MILLIS);
     assert_eq!(
         small.tell("u", Some(JobState::Succeeded), "done"),
         ["writes Complete SUCCEEDED Succeeded", "stands u marked settled"]
@@ -197,7 +204,23 @@ fn a_refusal_is_written_without_a_mark_and_warned_of_once() {
     assert_eq!(small.tell("u", None, "may not"), ["writes Suspended - Refused"]);
     assert_eq!(small.jobs[0]["status"]["reason"], "NOT_ALLOWED");
     assert_eq!(small.settle(), Vec::<String>::new());
-    assert_eq!(small.tell("u", Some(JobState::Queued), "1st")[0], "marks u", "a rule let it in");
+    small.pass_time(TURNS_EVERY_MILLIS);
+    let done = small.tell("u", Some(JobState::Queued), "1st");
+    assert_eq!(done, ["marks u", "stands u marked", "writes Suspended - Queued"], "a rule let it in");
+}
+
+#[test]
+fn somebody_who_writes_the_status_too_is_not_fought() {
+    let mut small = Small::new(vec![source("u"), source("v")]);
+    small.settle();
+    small.find("v")["status"] = json!({"jobDeploymentStatus": "ValidationFailed", "message": "by KubeRay"});
+    assert_eq!(small.tell("v", None, "no RayJob"), Vec::<String>::new(), "KubeRay said it already");
+    small.tell("u", Some(JobState::Queued), "1st");
+    small.find("u")["status"]["jobDeploymentStatus"] = json!("Running");
+    assert_eq!(small.settle(), Vec::<String>::new());
+    assert_eq!(small.plan().wake_at, Some(NOW.plus_millis(TURNS_EVERY_MILLIS)), "once a second at most");
+    small.pass_time(TURNS_EVERY_MILLIS);
+    assert_eq!(small.settle(), ["writes Suspended - Queued"]);
 }
 
 #[test]

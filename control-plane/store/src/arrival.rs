@@ -10,7 +10,7 @@ mod told;
 
 use sqlx::{PgConnection, Row, types::Json};
 use squadron_core::{
-    arrival::{Known, Refusal, refusal},
+    arrival::{Known, Refusal},
     fact::ArrivalFact,
     id::{ClusterId, JobId},
     time::Timestamp,
@@ -20,7 +20,7 @@ pub use self::{
     rule::{Rule, allow, disallow, is_allowed},
     told::{Source, ToldJob, ToldRow},
 };
-use crate::{Result, at};
+use crate::{Result, Store, at};
 
 /// The constraint that refuses a rule for a queue that does not exist.
 pub const NO_SUCH_QUEUE: &str = "arrival_rule_queue_fkey";
@@ -145,15 +145,24 @@ pub async fn allowed_since(db: &mut PgConnection) -> Result<Option<(ClusterId, A
     let row = sqlx::query(
         "select a.cluster_id, a.offer from arrival a
          join arrival_rule r on r.cluster_id = a.cluster_id and r.namespace = a.namespace and r.queue = a.queue
-         where a.gone_at is null and a.refusal = $1 and a.offer is not null
+         where a.gone_at is null and a.refusal = 'NOT_ALLOWED' and a.offer is not null
          order by a.first_seen_at, a.uid limit 1 for update of a",
     )
-    .bind(refusal::NOT_ALLOWED)
     .fetch_optional(db)
     .await?;
     let Some(row) = row else { return Ok(None) };
     let Json(offer) = row.try_get::<Json<ArrivalFact>, _>("offer")?;
     Ok(Some((ClusterId(row.try_get("cluster_id")?), offer)))
+}
+
+impl Store {
+    /// Whether some refused object may by now be imported.
+    pub async fn any_allowed_since(&self) -> Result<bool> {
+        let query = "select exists (select 1 from arrival a join arrival_rule r
+             on r.cluster_id = a.cluster_id and r.namespace = a.namespace and r.queue = a.queue
+             where a.gone_at is null and a.refusal = 'NOT_ALLOWED' and a.offer is not null)";
+        Ok(sqlx::query_scalar(query).fetch_one(self.pool()).await?)
+    }
 }
 
 /// The name of a cluster; empty when there is no such.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use squadron_core::job::JobState;
+use squadron_core::{arrival::refusal, job::JobState};
 
 use super::*;
 use crate::{
@@ -63,10 +63,12 @@ async fn a_refused_object_is_found_again_once_a_rule_lets_it_in() {
     refused(&mut db, east, &fact("u"), &not_allowed(), NOW).await.unwrap();
     assert_eq!(lock(&mut db, east, "u").await.unwrap(), Known::Refused);
     assert_eq!(allowed_since(&mut db).await.unwrap(), None);
+    assert!(!store.any_allowed_since().await.unwrap());
     allow(&mut db, east, &rule()).await.unwrap();
     allow(&mut db, east, &Rule { created_by: "bob".into(), ..rule() }).await.unwrap();
     assert_eq!(store.arrival_rules(east).await.unwrap(), [rule()]);
     assert_eq!(allowed_since(&mut db).await.unwrap(), Some((east, fact("u"))));
+    assert!(store.any_allowed_since().await.unwrap());
     imported(&mut db, east, &fact("u"), job, NOW).await.unwrap();
     assert_eq!(allowed_since(&mut db).await.unwrap(), None);
     assert!(is_allowed(&mut db, east, "ml", "research").await.unwrap());
