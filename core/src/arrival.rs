@@ -5,11 +5,7 @@
 //! started again. Fails safe: whatever is not allowed is refused with a sentence and the next step, and looked at again
 //! when the object or the permission changes.
 
-use crate::{
-    fact::ArrivalFact,
-    id::JobId,
-    sentence::{clip, ordinal},
-};
+use crate::{fact::ArrivalFact, id::JobId, sentence::clip};
 
 /// Words for why a RayJob was not imported.
 pub mod refusal {
@@ -132,8 +128,6 @@ pub struct Told<'a> {
     pub job: JobId,
     /// What the deciders wrote.
     pub sentence: &'a str,
-    /// Place in its queue and the length of that; absent when the job does not wait.
-    pub place: Option<(u32, u32)>,
     /// Console page of the job.
     pub link: &'a str,
     pub edited: bool,
@@ -141,15 +135,12 @@ pub struct Told<'a> {
 
 /// The sentence on the object.
 pub fn message(told: &Told<'_>) -> String {
-    let place = told.place.map_or_else(String::new, |(position, length)| {
-        format!("{} of {length} in its queue; ", ordinal(position))
-    });
     let edited = if told.edited {
         "; the RayJob was changed after its import, which changes nothing: delete it and apply it again to run the new one"
     } else {
         ""
     };
-    format!("{place}{}{edited}; job {}, {}", clip(told.sentence, 600), told.job, told.link)
+    format!("{}{edited}; job {}, {}", clip(told.sentence, 600), told.job, told.link)
 }
 
 #[cfg(test)]
@@ -223,14 +214,13 @@ mod tests {
     fn what_is_written_on_the_object_says_place_reason_and_where_to_look() {
         let told = Told {
             job: job(),
-            sentence: "queued in research: east is full",
-            place: Some((2, 3)),
+            sentence: "queued in research, 2nd of 3: east is full",
             link: "https://squadron/jobs/1",
             edited: false,
         };
         assert_eq!(
             message(&told),
-            "2nd of 3 in its queue; queued in research: east is full; job 01938f2e-7a3c-7d31-9d4e-00c0ffee1234, \
+            "queued in research, 2nd of 3: east is full; job 01938f2e-7a3c-7d31-9d4e-00c0ffee1234, \
              https://squadron/jobs/1"
         );
         assert!(message(&Told { edited: true, ..told }).contains("delete it and apply it again"));

@@ -8,6 +8,7 @@ use common::{stage, text};
 use serde_json::{Value, json};
 use squadron_e2e::{
     job::{Job, PATIENCE, write},
+    stage::NAMESPACE as AGENTS,
     wait::{self, Look},
 };
 
@@ -167,6 +168,49 @@ fn deleting_one_that_waits_cancels_it() {
     delete("arrive-wait");
     let ended = stage().wait_job(&job_of(&waits), "cancelled").unwrap();
     assert!(text(&ended["job"]["sentence"]).contains("its RayJob was deleted"), "{}", ended["job"]);
+}
+
+/// Makes the agent of east go, or come.
+fn scale_agent(replicas: &str) {
+    let (east, to) = (east(), format!("--replicas={replicas}"));
+    let scale = ["-n", AGENTS, "scale", "deployment/squadron-agent", &to];
+    stage().kubectl(&east, &scale).unwrap();
+    wait::until(&format!("{replicas} agents in {east}"), PATIENCE, || {
+        let count = ["-n", AGENTS, "get", "deployment/squadron-agent", "-o", "jsonpath={.status.replicas}"];
+        let seen = stage().kubectl(&east, &count)?;
+        Ok(wait::found_if(seen.trim() == replicas || (replicas == "0" && seen.trim().is_empty()), seen))
+    })
+    .unwrap();
+}
+
+/// Jobs that came from the object and wait.
+fn waiting(name: &str) -> usize {
+    let listed = stage().json(&["list", "--status", "queued", "--limit", "500"]).unwrap();
+    listed["items"].as_array().unwrap().iter().filter(|job| job["name"] == name).count()
+}
+
+#[test]
+fn an_agent_that_was_away_misses_no_deletion_and_imports_nothing_twice() {
+    allow();
+    for name in ["arrive-gone", "arrive-stays"] {
+        delete(name);
+        let mut manifest = wish(name, "python -c pass", "default", "");
+        let head =
+            &mut manifest["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["containers"][0];
+        head["resources"]["requests"]["cpu"] = json!("900");
+        apply(name, &manifest);
+    }
+    let waits =
+        |name| wait_status(name, "why it waits", |status| text(&status["message"]).contains("never fits"));
+    let (gone, stays) = (job_of(&waits("arrive-gone")), job_of(&waits("arrive-stays")));
+    scale_agent("0");
+    delete("arrive-gone");
+    scale_agent("1");
+    stage().wait_job(&gone, "cancelled").unwrap();
+    assert_eq!(waiting("arrive-stays"), 1);
+    assert_eq!(job_of(&object("arrive-stays").unwrap()), stays);
+    delete("arrive-stays");
+    stage().wait_job(&stays, "cancelled").unwrap();
 }
 
 #[test]

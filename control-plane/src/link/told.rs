@@ -94,8 +94,7 @@ fn state(row: ToldRow, link: impl Fn(squadron_core::id::JobId) -> String) -> Arr
         return ArrivalState { reason: row.refusal, message: clip(&row.sentence, 1_000), ..begun };
     };
     let link = link(job.id);
-    let words =
-        Words { job: job.id, sentence: &row.sentence, place: job.place, link: &link, edited: row.edited };
+    let words = Words { job: job.id, sentence: &row.sentence, link: &link, edited: row.edited };
     let micros = |at: Option<Timestamp>| at.map_or(0, |at| at.0);
     ArrivalState {
         job_id: job.id.to_string(),
@@ -160,7 +159,6 @@ mod tests {
                 id: JobId(Uuid::from_u128(7)),
                 state,
                 reason: String::new(),
-                place: None,
                 started_at: Some(Timestamp(5)),
                 ended_at: None,
             }),

@@ -30,7 +30,6 @@ pub struct ToldJob {
     pub id: JobId,
     pub state: JobState,
     pub reason: String,
-    pub place: Option<(u32, u32)>,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
 }
@@ -50,7 +49,7 @@ impl Store {
     pub async fn arrivals_to_tell(&self, limit: i64) -> Result<Vec<ToldRow>> {
         let rows = sqlx::query(
             "select a.cluster_id, a.uid, a.namespace, a.name, a.edited, a.refusal, a.sentence as refused_because, a.job_id,
-                    j.state, j.reason, j.sentence, j.queue_position, j.queue_length, j.started_at, j.ended_at
+                    j.state, j.reason, j.sentence, j.started_at, j.ended_at
              from arrival a left join job j on j.id = a.job_id
              where a.gone_at is null and a.settled_at is null order by a.cluster_id, a.uid limit $1",
         )
@@ -89,14 +88,10 @@ fn read(row: &PgRow) -> Result<ToldRow> {
 }
 
 fn told_job(row: &PgRow, id: JobId) -> Result<ToldJob> {
-    let small = |name| -> Result<Option<u32>> {
-        Ok(row.try_get::<Option<i32>, _>(name)?.and_then(|number| u32::try_from(number).ok()))
-    };
     Ok(ToldJob {
         id,
         state: state(row.try_get("state")?)?,
         reason: row.try_get("reason")?,
-        place: small("queue_position")?.zip(small("queue_length")?),
         started_at: stamp_opt(row.try_get("started_at")?),
         ended_at: stamp_opt(row.try_get("ended_at")?),
     })
