@@ -219,7 +219,8 @@ fn cancelling_is_told_on_the_object() {
     delete("arrive-cancel");
     let manifest = wish("arrive-cancel", "python -c \"import time; time.sleep(600)\"", "default", &west());
     apply("arrive-cancel", &manifest);
-    let starts = wait_status("arrive-cancel", "that it starts", |status| text(&status["jobStatus"]) != "");
+    let starts =
+        wait_status("arrive-cancel", "that it starts", |status| !text(&status["jobStatus"]).is_empty());
     stage().squadron(&["cancel", &job_of(&starts), "--yes"]).unwrap().ok().unwrap();
     wait_status("arrive-cancel", "that it was stopped", |status| status["jobStatus"] == "STOPPED");
     wait_event("arrive-cancel", "Cancelled", "cancelled");
