@@ -18,13 +18,14 @@ use tokio::{
 };
 
 use crate::{
+    arrivals::{Arrivals, Pictures},
     attempts::{Attempts, Store},
-    controller::{self, Dashboards, Queue, Setup, Writer},
+    controller::{self, Dashboards, Events, Queue, Setup, Writer},
     logs::{Logs, Spooled},
     node::inbox,
     record::Recorder,
     uplink::{self, AgentKey, Applied, Ends, Home, Peer},
-    watch::{self, Cache, FactSender, Outlets},
+    watch::{self, Cache, FactSender, Outlets, TargetKind},
 };
 
 pub use args::{ControllerArgs, Mode};
@@ -47,6 +48,8 @@ struct Bench<'a> {
     queue: Arc<Queue>,
     /// Wakes the planner of attempts.
     wake: Arc<Notify>,
+    /// Wakes the planner of arrivals.
+    wake_arrivals: Arc<Notify>,
 }
 
 /// Runs until a signal or until a part ends.
@@ -71,6 +74,7 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
         recorder: Recorder::new(spool.clone()),
         queue: Arc::new(Queue::default()),
         wake: Arc::new(Notify::new()),
+        wake_arrivals: Arc::new(Notify::new()),
     };
     let peer = Arc::new(Peer::new(args.peer(), key, spool.epoch(), home, client.clone()));
     bench.watch(peer.home(), &mut parts);
@@ -79,8 +83,10 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
     let (desired, wanted) = watching::channel(store.desired());
     let applied = Applied::default();
     bench.hold_attempts(store, spooled, applied.clone(), wanted, &mut parts)?;
+    let (pictures, told) = watching::channel(Pictures::new());
+    bench.show_arrivals(told, &mut parts);
     let heartbeat = args.heartbeat_seconds.map(Duration::from_secs);
-    let ends = Ends { spool, desired, applied, heartbeat };
+    let ends = Ends { spool, desired, applied, pictures, heartbeat };
     parts.spawn(async move { anyhow::Error::new(uplink::run(peer, ends).await) });
     let ended = tokio::select! {
         Some(ended) = parts.join_next() => Err(ended.unwrap_or_else(anyhow::Error::new)),
@@ -102,11 +108,14 @@ fn serve_probes(port: u16, cache: Arc<Cache>, parts: &mut JoinSet<Ended>) {
 impl Bench<'_> {
     /// Watches the API server; facts go to the spool, wakes to the reconcilers and the planner.
     fn watch(&self, home: &Home, parts: &mut JoinSet<Ended>) {
-        let (queue, wake) = (self.queue.clone(), self.wake.clone());
+        let (queue, wake, arrivals) = (self.queue.clone(), self.wake.clone(), self.wake_arrivals.clone());
         let outlets = Outlets {
             cache: self.cache.clone(),
             facts: self.keep_facts(parts),
             wake: Arc::new(move |target| {
+                if target.kind == TargetKind::Job {
+                    arrivals.notify_one();
+                }
                 queue.wake(target);
                 wake.notify_one();
             }),
@@ -182,6 +191,22 @@ impl Bench<'_> {
             anyhow::anyhow!("the log followers ended")
         });
         Ok(())
+    }
+
+    /// Tells of RayJobs that wait for Squadron, and writes on them what became of them.
+    fn show_arrivals(&self, pictures: watching::Receiver<Pictures>, parts: &mut JoinSet<Ended>) {
+        let arrivals = Arrivals {
+            writer: Writer::new(self.client.clone(), self.cache.clone()),
+            events: Events::new(self.client.clone(), self.args.pod_name.clone()),
+            cache: self.cache.clone(),
+            recorder: self.recorder.clone(),
+            policy: self.args.policy(),
+            wake: self.wake_arrivals.clone(),
+        };
+        parts.spawn(async move {
+            arrivals.run(pictures).await;
+            anyhow::anyhow!("the planner of arrivals ended")
+        });
     }
 
     fn logs(&self, spooled: Spooled) -> anyhow::Result<Logs> {

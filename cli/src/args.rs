@@ -145,6 +145,8 @@ mod tests {
             "clusters -o json",
             "cluster accept east --yes --wait",
             "queues",
+            "cluster allow-queue east ml acme/vision",
+            "cluster queues east -o csv",
             "queue add research",
             "queue add research --template gpu.yaml",
             "queue set research --template -",

@@ -8,7 +8,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{id::AttemptId, placement::Face, resources::Resources, time::Timestamp};
+use crate::{
+    id::{AttemptId, JobId},
+    placement::Face,
+    resources::Resources,
+    time::Timestamp,
+};
 
 /// One normalised observation. Its number (cluster, epoch, class, seq) and the time travel beside it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -25,6 +30,8 @@ pub enum Fact {
     Inventory(InventoryFact),
     /// Instead of an inventory that would be too long for one record: a part of it.
     Listed(ListedFact),
+    /// A RayJob that somebody put into the cluster for Squadron to run.
+    Arrival(Box<ArrivalFact>),
 }
 
 /// A node as the API server has it. `gone` marks its deletion.
@@ -223,6 +230,32 @@ pub struct ListedFact {
     pub uids: Vec<String>,
 }
 
+/// A suspended RayJob with the label of a queue, as it stands in its cluster.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ArrivalFact {
+    pub namespace: String,
+    pub name: String,
+    pub uid: String,
+    /// The queue that its label names.
+    pub queue: String,
+    /// The only cluster that its annotation lets it run on; empty for any.
+    pub cluster: String,
+    pub created_at: Option<Timestamp>,
+    /// Grows with every change of its spec.
+    pub generation: i64,
+    /// The RayJob as JSON, without what concerns its cluster only; empty once it carries the mark of its import.
+    pub manifest: String,
+    /// The job that the mark names: it was imported before, whatever the control plane remembers.
+    pub imported_as: Option<JobId>,
+    /// Its status tells the end of the job.
+    pub settled: bool,
+    /// It was deleted, or is not Squadron's to run any more.
+    pub gone: bool,
+    /// What became of it, as a phrase; empty while it stands.
+    pub gone_why: String,
+}
+
 impl Fact {
     /// The attempt this fact speaks of, if any.
     pub fn attempt(&self) -> Option<AttemptId> {
@@ -232,7 +265,7 @@ impl Fact {
             Fact::RayJob(job) => job.attempt,
             Fact::Attempt(step) => Some(step.attempt),
             Fact::Event(event) => event.attempt,
-            Fact::Node(_) | Fact::Kernel(_) | Fact::Inventory(_) | Fact::Listed(_) => None,
+            Fact::Node(_) | Fact::Kernel(_) | Fact::Inventory(_) | Fact::Listed(_) | Fact::Arrival(_) => None,
         }
     }
 
@@ -248,6 +281,7 @@ impl Fact {
             Fact::Event(_) => "event",
             Fact::Inventory(_) => "inventory",
             Fact::Listed(_) => "listed",
+            Fact::Arrival(_) => "arrival",
         }
     }
 }

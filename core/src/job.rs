@@ -73,6 +73,10 @@ pub mod marks {
     pub const ATTEMPT: &str = "squadron.dev/attempt";
     /// Label: the queue; `/` is written as `.` because label values cannot hold it.
     pub const QUEUE: &str = "squadron.dev/queue";
+    /// Annotation of a RayJob that waits for Squadron: the only cluster that it may run on.
+    pub const CLUSTER: &str = "squadron.dev/cluster";
+    /// Annotation of a RayJob that was imported: `<job id>.<its own uid>`. A copy has another uid, so it is no mark there.
+    pub const IMPORTED_AS: &str = "squadron.dev/imported-as";
     /// Environment of every Ray container: the attempt number.
     pub const ENV_ATTEMPT: &str = "SQUADRON_ATTEMPT";
     /// Environment of every Ray container: the job id.

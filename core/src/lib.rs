@@ -3,6 +3,7 @@
 //! Owns every judgement about clusters, jobs, attempts, incidents and money. Invariant: nothing here does I/O,
 //! reads a clock or draws a random number; same input, same output. Bad items come back as values with a reason.
 
+pub mod arrival;
 pub mod attempt;
 pub mod authz;
 pub mod desired;

@@ -4,6 +4,7 @@
 //! [`cluster::plan`] and [`job::plan`] turn a view of the API server and of Ray into a plan; the shell runs it, hands
 //! back what failed, and asks again. Names, labels, conditions and reasons are those of ray.io/v1.
 
+pub mod arrival;
 pub mod cluster;
 pub mod crd;
 pub mod failures;

@@ -115,11 +115,11 @@ impl Plan {
 }
 
 impl Event {
-    pub(crate) fn normal(reason: &'static str, action: &'static str, message: String) -> Event {
+    pub fn normal(reason: &'static str, action: &'static str, message: String) -> Event {
         Event { severity: Severity::Normal, reason, action, message }
     }
 
-    pub(crate) fn warning(reason: &'static str, action: &'static str, message: String) -> Event {
+    pub fn warning(reason: &'static str, action: &'static str, message: String) -> Event {
         Event { severity: Severity::Warning, reason, action, message }
     }
 }

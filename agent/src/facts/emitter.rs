@@ -86,7 +86,12 @@ fn mark_gone(fact: Fact, now: Timestamp, why: &str) -> Option<Fact> {
             job.gone = true;
             Some(Fact::RayJob(job))
         }
-        Fact::Attempt(_) | Fact::Kernel(_) | Fact::Event(_) | Fact::Inventory(_) | Fact::Listed(_) => None,
+        Fact::Attempt(_)
+        | Fact::Kernel(_)
+        | Fact::Event(_)
+        | Fact::Inventory(_)
+        | Fact::Listed(_)
+        | Fact::Arrival(_) => None,
     }
 }
 

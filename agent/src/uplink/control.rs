@@ -26,6 +26,7 @@ use super::{
     token::Token,
 };
 use crate::{
+    arrivals::hear,
     clock,
     plan::{Desired, DesiredAttempt},
 };
@@ -135,8 +136,11 @@ impl Conversation<'_> {
     }
 
     fn hear(&self, message: Down) {
-        let Down::Desired(state) = message else { return };
-        let state = desired(state);
+        let state = match message {
+            Down::Desired(state) => desired(state),
+            Down::Arrivals(said) => return self.ends.pictures.send_modify(|pictures| hear(pictures, said)),
+            _ => return,
+        };
         self.ends.desired.send_if_modified(|known| {
             let older = known.as_ref().is_some_and(|known| known.generation > state.generation);
             if older {

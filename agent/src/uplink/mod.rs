@@ -27,7 +27,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::{sync::watch, task::JoinSet};
 
 use self::backoff::Backoff;
-use crate::{plan::Desired, spool::Spool};
+use crate::{arrivals::Pictures, plan::Desired, spool::Spool};
 
 /// Why a connection ended.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +59,8 @@ pub struct Ends {
     /// Newest desired state; starts with the one kept on disk.
     pub desired: watch::Sender<Option<Desired>>,
     pub applied: Applied,
+    /// What is to be told on RayJobs that arrived here.
+    pub pictures: watch::Sender<Pictures>,
     /// Beat interval that overrules the control plane's, if set.
     pub heartbeat: Option<Duration>,
 }

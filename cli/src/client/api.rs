@@ -5,6 +5,7 @@ use serde::Serialize;
 use squadron_api::{
     Page,
     about::{About, Me},
+    arrival::{AllowQueueRequest, AllowedQueue},
     audit::AuditEntry,
     cluster::{AcceptClusterRequest, AddClusterReply, AddClusterRequest, Cluster},
     incident::{Incident, ResolveRequest},
@@ -134,6 +135,22 @@ impl Client {
 
     pub async fn revoke_cluster(&self, name: &str) -> Answer<Cluster> {
         self.ask(&Call::change(Method::POST, route::CLUSTER_REVOKE, name)).await
+    }
+
+    /// Lets a namespace of the cluster submit to the queue by kubectl.
+    pub async fn allow_queue(&self, cluster: &str, namespace: &str, queue: &str) -> Answer<AllowedQueue> {
+        let request = AllowQueueRequest { namespace: namespace.to_owned(), queue: queue.to_owned() };
+        self.ask(&self.json(Call::change(Method::POST, route::CLUSTER_QUEUES, cluster), &request)?).await
+    }
+
+    pub async fn disallow_queue(&self, cluster: &str, namespace: &str, queue: &str) -> Answer<()> {
+        let call = Call::change(Method::DELETE, route::CLUSTER_QUEUES, cluster);
+        let call = call.query("namespace", Some(namespace)).query("queue", Some(queue));
+        self.ask_text(&call).await.map(|_| ())
+    }
+
+    pub async fn allowed_queues(&self, cluster: &str) -> Answer<Page<AllowedQueue>> {
+        self.ask(&Call::get(route::CLUSTER_QUEUES, cluster)).await
     }
 
     pub async fn add_queue(&self, name: &str) -> Answer<Queue> {

@@ -217,6 +217,7 @@ mod tests {
         };
         JobDetail {
             job: job("train", state),
+            source: None,
             manifest: String::new(),
             attempts: ended.iter().enumerate().map(attempt).collect(),
             timeline: vec![],

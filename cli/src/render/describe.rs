@@ -9,6 +9,7 @@ use squadron_core::job::JobState;
 use super::{
     View,
     amount::resources,
+    arrival::arrived,
     job::state_sentence,
     or_dash, plain,
     style::Style,
@@ -59,6 +60,7 @@ fn facts(detail: &JobDetail, view: View) -> String {
         ("queue", plain(&job.queue)),
         ("cluster", or_dash(job.cluster.as_deref().unwrap_or_default())),
         ("owner", plain(&job.owner)),
+        ("arrived", detail.source.as_ref().map(arrived).unwrap_or_default()),
         ("namespace", plain(&job.namespace)),
         ("requests", resources(job.requests)),
         ("submitted", when(job.submitted_at)),
@@ -74,7 +76,11 @@ fn facts(detail: &JobDetail, view: View) -> String {
         None if detail.pods.is_empty() => {}
         None => facts.push(("cost so far", "no price sheet is in force".into())),
     }
-    facts.retain(|(label, value)| *label != "reason" || value != "-");
+    facts.retain(|(label, value)| match *label {
+        "reason" => value != "-",
+        "arrived" => !value.is_empty(),
+        _ => true,
+    });
     let lines: String = facts.iter().map(|(label, value)| format!("  {label:<13}{value}\n")).collect();
     format!("\n{lines}")
 }
@@ -208,6 +214,7 @@ mod tests {
         };
         JobDetail {
             job,
+            source: None,
             manifest: String::new(),
             attempts: vec![Attempt {
                 number: 1,

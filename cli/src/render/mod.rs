@@ -4,6 +4,7 @@
 //! colour says, a word says too.
 
 pub mod amount;
+pub mod arrival;
 pub mod audit;
 pub mod cluster;
 pub mod describe;

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use squadron_api::cluster::{AddClusterReply, Cluster, ClusterIdentity};
 use squadron_core::name::ClusterName;
 
+use super::arrival;
 use crate::{
     app::App,
     client::Client,
@@ -70,7 +71,7 @@ Examples:
 
 The agent of a revoked cluster is refused from then on. Jobs that run there are not stopped.";
 
-/// Clusters: add, list, show, accept, clear-alarm, revoke
+/// Clusters: add, list, show, accept, clear-alarm, revoke; who may submit in them
 #[derive(Debug, Args)]
 #[command(visible_alias = "clusters", after_help = HELP, args_conflicts_with_subcommands = true)]
 pub struct ClusterArgs {
@@ -121,6 +122,15 @@ enum ClusterVerb {
         #[arg(short, long)]
         yes: bool,
     },
+    /// Let a namespace submit to a queue by kubectl
+    #[command(after_help = arrival::ALLOW_HELP)]
+    AllowQueue(arrival::RuleArgs),
+    /// Take that back
+    #[command(after_help = arrival::DISALLOW_HELP)]
+    DisallowQueue(arrival::RuleArgs),
+    /// List which namespaces may submit to which queues by kubectl
+    #[command(after_help = arrival::QUEUES_HELP)]
+    Queues(arrival::QueuesArgs),
 }
 
 #[derive(Debug, Args)]
@@ -172,6 +182,9 @@ pub async fn run(args: ClusterArgs, app: &App) -> Result<Exit, Failure> {
             said(app, &client.revoke_cluster(&name).await?);
             Ok(Exit::Ok)
         }
+        ClusterVerb::AllowQueue(args) => arrival::allow(&args, app).await,
+        ClusterVerb::DisallowQueue(args) => arrival::disallow(&args, app).await,
+        ClusterVerb::Queues(args) => arrival::queues(&args, app).await,
     }
 }
 

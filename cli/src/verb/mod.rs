@@ -1,6 +1,7 @@
 //! Verbs: one file for each thing a person can ask for.
 
 mod apply;
+mod arrival;
 mod audit;
 mod cancel;
 mod cluster;

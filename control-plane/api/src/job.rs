@@ -9,7 +9,10 @@ use squadron_core::{
 };
 use utoipa::{IntoParams, ToSchema};
 
-use crate::placement::{Ahead, Estimate};
+use crate::{
+    arrival::JobSource,
+    placement::{Ahead, Estimate},
+};
 
 /// `POST /api/v1/jobs`. Header `Idempotency-Key` makes a repeat harmless.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -87,6 +90,9 @@ pub struct Job {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct JobDetail {
     pub job: Job,
+    /// The RayJob that it came from; absent for a job that was submitted here.
+    #[serde(default)]
+    pub source: Option<JobSource>,
     /// The manifest as it was submitted.
     pub manifest: String,
     pub attempts: Vec<Attempt>,

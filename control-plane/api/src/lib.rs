@@ -4,6 +4,7 @@
 //! `snake_case`, lists come in a [`Page`] that says its age and whether it is partial.
 
 pub mod about;
+pub mod arrival;
 pub mod audit;
 pub mod cluster;
 pub mod error;

@@ -54,6 +54,9 @@ pub const CLUSTER_ACCEPT: &str = "/api/v1/clusters/{cluster}/accept";
 pub const CLUSTER_CLEAR_ALARM: &str = "/api/v1/clusters/{cluster}/clear-alarm";
 /// `POST` without body; answers [`crate::cluster::Cluster`].
 pub const CLUSTER_REVOKE: &str = "/api/v1/clusters/{cluster}/revoke";
+/// `GET` a page of [`crate::arrival::AllowedQueue`]; `POST` a [`crate::arrival::AllowQueueRequest`], answers the former;
+/// `DELETE` with a [`crate::arrival::DisallowQueueQuery`].
+pub const CLUSTER_QUEUES: &str = "/api/v1/clusters/{cluster}/queues";
 
 /// `POST` a [`crate::queue::AddQueueRequest`], answers [`crate::queue::Queue`]; `GET` a page of it; `PUT` a
 /// [`crate::queue::SetTemplateRequest`].

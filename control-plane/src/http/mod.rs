@@ -4,6 +4,7 @@
 //! body limits, security headers, and one shape for every error. Fails request by request; a panic in a handler is
 //! answered as an internal error and ends nothing else.
 
+pub mod arrivals;
 pub mod assets;
 pub mod audit;
 pub mod auth;
@@ -48,6 +49,7 @@ pub fn router(state: &AppState, stop: CancellationToken) -> (Router, Vec<Route>)
     let routes = audit::mount(routes);
     let routes = events::mount(routes);
     let routes = clusters::mount(routes);
+    let routes = arrivals::mount(routes);
     let routes = jobs::mount(routes);
     let routes = logs::mount(routes);
     let routes = queues::mount(routes);

@@ -5,7 +5,7 @@ use squadron_api::error::Problem;
 use utoipa::OpenApi;
 
 use super::{
-    audit, clusters, events, health, incidents, jobs, logs, policy, prices, queues, ray_jobs,
+    arrivals, audit, clusters, events, health, incidents, jobs, logs, policy, prices, queues, ray_jobs,
     routes::{Access, Routes},
     session, tokens, usage,
 };
@@ -32,6 +32,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
         audit::Doc::openapi(),
         events::Doc::openapi(),
         clusters::Doc::openapi(),
+        arrivals::Doc::openapi(),
         logs::Doc::openapi(),
         jobs::Doc::openapi(),
         queues::Doc::openapi(),

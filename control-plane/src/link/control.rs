@@ -22,6 +22,7 @@ use super::{
     guest::Guest,
     hello,
     stream::{End, HELLO_DEADLINE, Outbox, Session, out_of_order, serve},
+    told::Teller,
 };
 use crate::clock;
 
@@ -57,8 +58,9 @@ async fn run(
     };
     out.send(down(DownMessage::Welcome(welcome))).await?;
     tracing::info!(cluster = session.guest.name, epoch = session.epoch.0, "an agent is connected");
+    let arrivals = session.service.told.to(session.guest.cluster);
     let mut control =
-        Control { session, first: None, sent: None, quiet_after: beat * 4, heard: Instant::now() };
+        Control { session, arrivals, first: None, sent: None, quiet_after: beat * 4, heard: Instant::now() };
     control.converse(&mut up, out).await
 }
 
@@ -97,6 +99,7 @@ async fn next(up: &mut Streaming<ControlUp>) -> Result<UpMessage, End> {
 
 struct Control {
     session: Session,
+    arrivals: Teller,
     /// Generation that was sent first on this stream, and last.
     first: Option<u64>,
     sent: Option<u64>,
@@ -113,10 +116,14 @@ impl Control {
     ) -> Result<(), End> {
         loop {
             let up_to_date = self.send_desired(out).await?;
+            for news in self.arrivals.news() {
+                out.send(down(DownMessage::Arrivals(news))).await?;
+            }
             let try_again = Instant::now() + if up_to_date { self.quiet_after } else { TRY_AGAIN };
             tokio::select! {
                 message = next(up) => self.hear(message?, out).await?,
                 news = self.session.news() => news?,
+                () = self.arrivals.changed() => {}
                 () = sleep_until(try_again.min(self.heard + self.quiet_after)) => {
                     if self.heard.elapsed() >= self.quiet_after {
                         return Err(End::Gone);

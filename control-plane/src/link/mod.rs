@@ -18,6 +18,7 @@ mod refuse;
 mod registry;
 mod seats;
 mod stream;
+mod told;
 
 use std::pin::Pin;
 
@@ -32,7 +33,7 @@ use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming, service::Routes};
 
-use self::{beats::Beats, limit::Limit, registry::Registry, seats::Seats};
+use self::{beats::Beats, limit::Limit, registry::Registry, seats::Seats, told::Told};
 use crate::state::AppState;
 
 /// Room for the frame of a message around its payload, in bytes.
@@ -46,6 +47,7 @@ pub struct LinkService {
     app: AppState,
     registry: Registry,
     beats: Beats,
+    told: Told,
     enrolments: Limit,
     /// Calls for clusters that do not exist.
     guesses: Limit,
@@ -59,6 +61,7 @@ pub fn router(app: &AppState, stop: CancellationToken) -> axum::Router {
         app: app.clone(),
         registry: Registry::start(app.clone(), stop.clone()),
         beats: Beats::start(app.clone(), stop.clone()),
+        told: Told::start(app.clone(), stop.clone()),
         enrolments: Limit::default(),
         guesses: Limit::default(),
         seats: Seats::default(),

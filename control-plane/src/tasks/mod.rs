@@ -5,6 +5,7 @@
 //! write of a pass checks the term of its duty in its own transaction, so of several control planes one writes. Fails
 //! pass by pass: the error is logged, nothing was written, and the next pass tries again.
 
+mod arrival;
 pub mod correlate;
 pub mod dispatch;
 mod duty;
@@ -41,7 +42,10 @@ pub async fn run(app: AppState) {
         forever(
             &app,
             holder,
-            Task::new("project", Topic::Facts, |app, holder| Box::pin(project::pass(app, holder)))
+            Task {
+                idle: Some((EVERY, |app, holder| Box::pin(arrival::pass(app, holder)))),
+                ..Task::new("project", Topic::Facts, |app, holder| Box::pin(project::pass(app, holder)))
+            }
         ),
         forever(
             &app,

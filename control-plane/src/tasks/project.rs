@@ -21,7 +21,7 @@ use squadron_store::{
 };
 use uuid::Uuid;
 
-use super::{Left, duty, troubles::Troubles};
+use super::{Left, arrival, duty, troubles::Troubles};
 use crate::{clock, http::error::chain, state::AppState, wake::Topic};
 
 /// Name of the cursor; the correlator follows it.
@@ -33,10 +33,10 @@ const MOST: i64 = 1 << 50;
 
 /// What a batch changed, told after its commit.
 #[derive(Default)]
-struct News {
-    jobs: BTreeMap<JobId, i64>,
+pub(super) struct News {
+    pub(super) jobs: BTreeMap<JobId, i64>,
     room: bool,
-    desired: bool,
+    pub(super) desired: bool,
 }
 
 /// Consumes the next facts of every cluster.
@@ -116,7 +116,7 @@ async fn commit(app: &AppState, term: &Term, batch: &Batch) -> Result<News> {
         .await
 }
 
-fn tell(app: &AppState, news: &News) {
+pub(super) fn tell(app: &AppState, news: &News) {
     for (job, version) in &news.jobs {
         app.wake.changed("job", job, *version);
     }
@@ -157,6 +157,7 @@ async fn apply(db: &mut PgConnection, cluster: ClusterId, row: &FactRow, news: &
             news.room |= ended > 0;
             Ok(())
         }
+        Some(Fact::Arrival(fact)) => arrival::apply(db, cluster, fact, row.at, news).await,
         Some(fact) => match fact.attempt() {
             Some(attempt) => advance_job(db, cluster, attempt, fact, row, news).await,
             None => Ok(()),

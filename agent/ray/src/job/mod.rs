@@ -22,7 +22,7 @@ use squadron_core::time::Timestamp;
 
 use self::pass::Pass;
 use crate::{
-    names, object,
+    arrival, names, object,
     options::Options,
     plan::{Action, Event, Plan, Step},
     types::{self, RayJobSpec, RayJobStatus},
@@ -40,6 +40,9 @@ pub fn plan(view: &JobView, options: &Options, now: Timestamp) -> Plan {
     let status: RayJobStatus = types::part(&view.job, "status").unwrap_or_default();
     if object::is_deleting(&view.job) {
         release(&mut plan, view, &status);
+        return plan;
+    }
+    if arrival::is_source(&view.job) {
         return plan;
     }
     match admitted(view, &status) {

@@ -54,6 +54,7 @@ pub async fn describe(
     };
     Ok(Json(JobDetail {
         job: view::job(&row, page::silence(&app)),
+        source: app.store.source_of_job(row.id).await?.map(view::source),
         manifest: app.store.manifest(row.id).await?.unwrap_or_default(),
         timeline: timeline(&row, &attempts, &incidents, &facts),
         why,

@@ -82,6 +82,24 @@ pub async fn check(
     Ok((new, parsed))
 }
 
+/// Reads and checks a manifest that did not come with packages of Ray's client.
+pub fn checked(text: &str) -> Result<ParsedRayJob> {
+    let parsed = parse(text)?;
+    refuse_extras(&parsed)?;
+    Ok(parsed)
+}
+
+/// The pods that must run at the same time, as they are stored.
+pub fn gang(parsed: &ParsedRayJob) -> Vec<GangPart> {
+    let parts = parsed.gang.iter().map(|member| GangPart {
+        role: member.role.clone(),
+        count: member.count,
+        requests: member.requests,
+        wish: member.wish.clone(),
+    });
+    parts.collect()
+}
+
 /// What the dispatcher would look at now.
 pub async fn fleet(app: &AppState) -> Result<Input> {
     let silence = page::silence(app);
@@ -192,12 +210,6 @@ async fn new_job(
         None => None,
     };
     let namespace = K8sName::new(parsed.namespace.as_deref().unwrap_or("default"))?;
-    let gang = parsed.gang.iter().map(|member| GangPart {
-        role: member.role.clone(),
-        count: member.count,
-        requests: member.requests,
-        wish: member.wish.clone(),
-    });
     Ok(NewJob {
         id: JobId(Uuid::now_v7()),
         name: parsed.name.clone(),
@@ -207,7 +219,7 @@ async fn new_job(
         owner: caller.actor.subject.clone(),
         manifest: request.manifest.clone(),
         rayjob: parsed.manifest.to_string(),
-        gang: gang.collect(),
+        gang: gang(parsed),
         pinned,
         submitted_at: clock::now(),
     })

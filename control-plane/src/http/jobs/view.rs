@@ -1,11 +1,12 @@
 //! A job's row as the API shows it.
 
 use squadron_api::{
+    arrival::JobSource,
     job::{Job, Why},
     placement::Ahead,
 };
 use squadron_core::{dispatch::gang_total, job::JobState, silence::Judge};
-use squadron_store::job::JobRow;
+use squadron_store::{arrival::Source, job::JobRow};
 
 /// The row as of the moment of `silence`.
 pub fn job(row: &JobRow, silence: Judge) -> Job {
@@ -42,5 +43,16 @@ pub fn why(row: &JobRow) -> Why {
         ahead: Ahead::default(),
         estimate: None,
         decided_at: row.decided_at.unwrap_or(row.submitted_at),
+    }
+}
+
+/// The RayJob that a job came from.
+pub fn source(source: Source) -> JobSource {
+    JobSource {
+        cluster: source.cluster,
+        namespace: source.namespace,
+        name: source.name,
+        uid: source.uid,
+        gone_at: source.gone_at,
     }
 }

@@ -1,5 +1,6 @@
 //! The link's promises and what it refuses.
 
+mod arrivals;
 mod attack;
 mod enrol;
 mod fencing;

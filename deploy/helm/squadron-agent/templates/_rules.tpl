@@ -12,12 +12,16 @@ what he does not hold.
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
+# What became of RayJobs that wait for Squadron.
+- apiGroups: [ray.io]
+  resources: [rayjobs/status]
+  verbs: [update]
 {{- if .Values.operate }}
 - apiGroups: [ray.io]
   resources: [rayclusters]
   verbs: [create, patch, delete]
 - apiGroups: [ray.io]
-  resources: [rayclusters/status, rayjobs/status]
+  resources: [rayclusters/status]
   verbs: [update]
 # Owner references that block the deletion of their owner.
 - apiGroups: [ray.io]

@@ -1,0 +1,212 @@
+//! Told: what stands to be told on arrivals, read for all streams at once.
+//!
+//! Invariant: a stream sees a change within one poll. While the database is away the last states stay, and no stream ends.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use squadron_core::{
+    arrival::{Told as Words, message},
+    id::ClusterId,
+    sentence::clip,
+    time::Timestamp,
+};
+use squadron_proto::link::{ArrivalState, Arrivals};
+use squadron_store::arrival::ToldRow;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::{state::AppState, wake::Topic};
+
+const POLL: Duration = Duration::from_millis(500);
+/// Objects that are told of at most, of all clusters together; those that were told the end leave the set.
+const MOST: i64 = 20_000;
+/// States in one message; each is shorter than 2 KiB.
+const AT_ONCE: usize = 2_000;
+
+type States = BTreeMap<String, ArrivalState>;
+type All = Arc<BTreeMap<ClusterId, Arc<States>>>;
+
+/// The newest states. Cheap to clone.
+#[derive(Clone)]
+pub struct Told(watch::Receiver<All>);
+
+impl Told {
+    pub fn start(app: AppState, stop: CancellationToken) -> Told {
+        let (sender, receiver) = watch::channel(All::default());
+        // Whatever way this ends, the rest of the control plane must not go on without it.
+        let all = stop.clone().drop_guard();
+        tokio::spawn(async move {
+            let _all = all;
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = poll_forever(&app, &sender) => {}
+            }
+        });
+        Told(receiver)
+    }
+
+    /// What one stream to this cluster has sent and has to send.
+    pub fn to(&self, cluster: ClusterId) -> Teller {
+        Teller { cluster, all: self.0.clone(), sent: None }
+    }
+}
+
+async fn poll_forever(app: &AppState, sender: &watch::Sender<All>) {
+    let mut hints = app.wake.listen(Topic::Desired);
+    let mut failing = false;
+    loop {
+        match app.store.arrivals_to_tell(MOST).await {
+            Ok(rows) => {
+                failing = false;
+                let newest = grouped(rows, |job| app.settings.job_link(job));
+                sender.send_if_modified(|known| {
+                    let differs = **known != newest;
+                    *known = Arc::new(newest);
+                    differs
+                });
+            }
+            Err(_) if failing => {}
+            Err(error) => {
+                failing = true;
+                tracing::warn!(%error, "what is to be told on arrivals could not be read; the last words stay");
+            }
+        }
+        hints.next(POLL).await;
+    }
+}
+
+fn grouped(
+    rows: Vec<ToldRow>,
+    link: impl Fn(squadron_core::id::JobId) -> String,
+) -> BTreeMap<ClusterId, Arc<States>> {
+    let mut clusters = BTreeMap::<ClusterId, States>::new();
+    for row in rows {
+        let states = clusters.entry(row.cluster).or_default();
+        states.insert(row.uid.clone(), state(row, &link));
+    }
+    clusters.into_iter().map(|(cluster, states)| (cluster, Arc::new(states))).collect()
+}
+
+fn state(row: ToldRow, link: impl Fn(squadron_core::id::JobId) -> String) -> ArrivalState {
+    let begun =
+        ArrivalState { uid: row.uid, namespace: row.namespace, name: row.name, ..ArrivalState::default() };
+    let Some(job) = row.job else {
+        return ArrivalState { reason: row.refusal, message: clip(&row.sentence, 1_000), ..begun };
+    };
+    let link = link(job.id);
+    let words = Words { job: job.id, sentence: &row.sentence, link: &link, edited: row.edited };
+    let micros = |at: Option<Timestamp>| at.map_or(0, |at| at.0);
+    ArrivalState {
+        job_id: job.id.to_string(),
+        state: job.state.word().to_owned(),
+        message: message(&words),
+        reason: job.reason,
+        started_at_us: micros(job.started_at),
+        ended_at_us: micros(job.ended_at),
+        ..begun
+    }
+}
+
+/// One stream's memory.
+pub struct Teller {
+    cluster: ClusterId,
+    all: watch::Receiver<All>,
+    /// Absent until something was sent.
+    sent: Option<Arc<States>>,
+}
+
+impl Teller {
+    /// Returns when something changed, of this cluster or another.
+    pub async fn changed(&mut self) {
+        if self.all.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// What is to be sent now, in messages of a fair length; they count as sent.
+    pub fn news(&mut self) -> Vec<Arrivals> {
+        let newest = self.all.borrow_and_update().get(&self.cluster).cloned().unwrap_or_default();
+        let (first, known) = (self.sent.is_none(), self.sent.clone().unwrap_or_default());
+        let differing = newest.iter().filter(|(uid, state)| known.get(*uid) != Some(*state));
+        let states: Vec<ArrivalState> = differing.map(|(_, state)| state.clone()).collect();
+        if !states.is_empty() || !first {
+            self.sent = Some(newest);
+        }
+        let parts = states.chunks(AT_ONCE).enumerate();
+        parts.map(|(part, states)| Arrivals { all: first && part == 0, states: states.to_vec() }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use squadron_core::{id::JobId, job::JobState};
+    use squadron_store::arrival::ToldJob;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn row(uid: usize, state: JobState) -> ToldRow {
+        ToldRow {
+            cluster: ClusterId(Uuid::from_u128(1)),
+            uid: format!("{uid:05}"),
+            namespace: "ml".into(),
+            name: "train".into(),
+            edited: false,
+            refusal: String::new(),
+            sentence: format!("{state} somewhere"),
+            job: Some(ToldJob {
+                id: JobId(Uuid::from_u128(7)),
+                state,
+                reason: String::new(),
+                started_at: Some(Timestamp(5)),
+                ended_at: None,
+            }),
+        }
+    }
+
+    fn publish(sender: &watch::Sender<All>, rows: Vec<ToldRow>) {
+        sender.send_replace(Arc::new(grouped(rows, |job| format!("https://s/jobs/{job}"))));
+    }
+
+    fn told(news: &[Arrivals]) -> Vec<(bool, usize)> {
+        news.iter().map(|message| (message.all, message.states.len())).collect()
+    }
+
+    #[test]
+    fn a_stream_sends_everything_once_and_then_what_changed() {
+        let (sender, receiver) = watch::channel(All::default());
+        let mut teller = Told(receiver).to(ClusterId(Uuid::from_u128(1)));
+        assert_eq!(told(&teller.news()), [], "an agent that told of nothing hears nothing");
+        publish(&sender, (0..2_500).map(|uid| row(uid, JobState::Queued)).collect());
+        assert_eq!(told(&teller.news()), [(true, 2_000), (false, 500)]);
+        assert_eq!(told(&teller.news()), []);
+        let mut rows: Vec<ToldRow> = (0..2_500).map(|uid| row(uid, JobState::Queued)).collect();
+        rows[7] = row(7, JobState::Running);
+        publish(&sender, rows);
+        let news = teller.news();
+        assert_eq!(told(&news), [(false, 1)]);
+        let state = &news[0].states[0];
+        assert_eq!((state.uid.as_str(), state.state.as_str(), state.started_at_us), ("00007", "running", 5));
+        assert!(state.message.starts_with("running somewhere; job 0"), "{}", state.message);
+        publish(&sender, vec![]);
+        assert_eq!(told(&teller.news()), [], "an object that left is not spoken of");
+        publish(&sender, vec![row(7, JobState::Running)]);
+        assert_eq!(told(&teller.news()), [(false, 1)], "and is told anew when it comes back");
+    }
+
+    #[test]
+    fn a_refused_object_has_no_job() {
+        let refused = ToldRow {
+            refusal: "NOT_ALLOWED".into(),
+            sentence: "may not".into(),
+            job: None,
+            ..row(1, JobState::Queued)
+        };
+        let state = state(refused, |_| String::new());
+        assert_eq!(
+            (state.job_id.as_str(), state.reason.as_str(), state.message.as_str()),
+            ("", "NOT_ALLOWED", "may not")
+        );
+    }
+}
