@@ -8,10 +8,11 @@ mod args;
 mod health;
 mod life;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use kube::Client;
+use squadron_core::id::AttemptId;
 use tokio::{
     sync::{Notify, mpsc, watch as watching},
     task::JoinSet,
@@ -20,6 +21,7 @@ use tokio::{
 use crate::{
     attempts::{Attempts, Store},
     controller::{self, Dashboards, Queue, Setup, Writer},
+    lease::Lease,
     logs::{Logs, Spooled},
     node::inbox,
     record::Recorder,
@@ -47,6 +49,12 @@ struct Bench<'a> {
     queue: Arc<Queue>,
     /// Wakes the planner of attempts.
     wake: Arc<Notify>,
+    /// What the control plane promised.
+    lease: Lease,
+    /// What the fencer stopped.
+    fenced: watching::Sender<BTreeSet<AttemptId>>,
+    /// Attempts that we would start.
+    accepts: watching::Sender<BTreeSet<AttemptId>>,
 }
 
 /// Runs until a signal or until a part ends.
@@ -71,6 +79,9 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
         recorder: Recorder::new(spool.clone()),
         queue: Arc::new(Queue::default()),
         wake: Arc::new(Notify::new()),
+        lease: Lease::begin(&args.spool, held.epoch),
+        fenced: watching::channel(BTreeSet::new()).0,
+        accepts: watching::channel(BTreeSet::new()).0,
     };
     let peer = Arc::new(Peer::new(args.peer(), key, spool.epoch(), home, client.clone()));
     bench.watch(peer.home(), &mut parts);
@@ -80,11 +91,12 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
     let applied = Applied::default();
     bench.hold_attempts(store, spooled, applied.clone(), wanted, &mut parts)?;
     let heartbeat = args.heartbeat_seconds.map(Duration::from_secs);
-    let ends = Ends { spool, desired, applied, heartbeat };
+    let accepts = bench.accepts.subscribe();
+    let ends = Ends { spool, desired, applied, lease: bench.lease.clone(), accepts, heartbeat };
     parts.spawn(async move { anyhow::Error::new(uplink::run(peer, ends).await) });
     let ended = tokio::select! {
         Some(ended) = parts.join_next() => Err(ended.unwrap_or_else(anyhow::Error::new)),
-        lost = held.keep() => Err(anyhow::Error::new(lost)),
+        lost = held.keep(&bench.lease, &bench.fenced) => Err(anyhow::Error::new(lost)),
         () = terminated() => Ok(()),
     };
     parts.abort_all();
@@ -171,6 +183,9 @@ impl Bench<'_> {
             policy: self.args.policy(),
             store,
             applied,
+            lease: self.lease.clone(),
+            accepts: self.accepts.clone(),
+            fenced: self.fenced.subscribe(),
             wake: self.wake.clone(),
         };
         parts.spawn(async move {

@@ -73,6 +73,17 @@ pub mod marks {
     pub const ATTEMPT: &str = "squadron.dev/attempt";
     /// Label: the queue; `/` is written as `.` because label values cannot hold it.
     pub const QUEUE: &str = "squadron.dev/queue";
+    /// Annotation: what happens to the job when its cluster is lost (`wait`, `fence`, `rerun`); a wish in the manifest, the
+    /// decision on the RayJob.
+    pub const ON_LOST: &str = "squadron.dev/on-lost";
+    /// Annotation of the manifest: `true` if the job goes on from its last checkpoint when it starts again.
+    pub const RESUMES: &str = "squadron.dev/resumes";
+    /// Annotation of the manifest: where the job writes its checkpoints.
+    pub const CHECKPOINT: &str = "squadron.dev/checkpoint";
+    /// Environment of every Ray container: where the job writes its checkpoints, if it says so.
+    pub const ENV_CHECKPOINT: &str = "SQUADRON_CHECKPOINT";
+    /// Environment of every Ray container from the second attempt on: why the one before ended.
+    pub const ENV_BEFORE: &str = "SQUADRON_BEFORE";
     /// Environment of every Ray container: the attempt number.
     pub const ENV_ATTEMPT: &str = "SQUADRON_ATTEMPT";
     /// Environment of every Ray container: the job id.

@@ -22,12 +22,13 @@ pub use package::Incoming;
 pub use peer::{Peer, PeerSettings};
 pub use token::TokenFile;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use squadron_core::id::AttemptId;
 use tokio::{sync::watch, task::JoinSet};
 
 use self::backoff::Backoff;
-use crate::{plan::Desired, spool::Spool};
+use crate::{lease::Lease, plan::Desired, spool::Spool};
 
 /// Why a connection ended.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +60,9 @@ pub struct Ends {
     /// Newest desired state; starts with the one kept on disk.
     pub desired: watch::Sender<Option<Desired>>,
     pub applied: Applied,
+    pub lease: Lease,
+    /// Attempts that could start as soon as the control plane has committed that we accept them.
+    pub accepts: watch::Receiver<BTreeSet<AttemptId>>,
     /// Beat interval that overrules the control plane's, if set.
     pub heartbeat: Option<Duration>,
 }

@@ -177,6 +177,8 @@ pub mod tests {
             started_at: Some(NOW.plus_millis(-245_000)),
             ended_at: None,
             version: 7,
+            on_lost: "wait".into(),
+            on_lost_because: "the job names no checkpoint".into(),
             stale_since: None,
         }
     }

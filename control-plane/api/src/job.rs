@@ -19,6 +19,10 @@ pub struct SubmitRequest {
     /// Pins the job to one cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
+    /// What happens when its cluster is lost: `wait`, `fence` or `rerun`; the manifest's annotation
+    /// `squadron.dev/on-lost` counts when this is absent, then the queue's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_lost: Option<String>,
     /// Check everything, change nothing.
     #[serde(default)]
     pub dry_run: bool,
@@ -67,6 +71,12 @@ pub struct Job {
     pub ended_at: Option<Timestamp>,
     /// Grows with every change of this job.
     pub version: i64,
+    /// What happens when its cluster is lost: `wait`, `fence` or `rerun`.
+    #[serde(default)]
+    pub on_lost: String,
+    /// Why that.
+    #[serde(default)]
+    pub on_lost_because: String,
     /// Set while the cluster of a live attempt is silent: since when its word is old.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub stale_since: Option<Timestamp>,
@@ -99,6 +109,10 @@ pub struct Attempt {
     /// Why this cluster was chosen, as the dispatcher wrote it.
     pub chosen_because: String,
     pub ended_because: String,
+    /// The proof with which it was given up when its cluster was lost, for example `lease_ended`; `overlap_allowed` says
+    /// that two copies may have run. Empty for every other end.
+    #[serde(default)]
+    pub proof: String,
     #[schema(value_type = String, format = DateTime)]
     pub assigned_at: Timestamp,
     #[schema(value_type = Option<String>, format = DateTime)]

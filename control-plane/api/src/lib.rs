@@ -10,6 +10,7 @@ pub mod error;
 pub mod incident;
 pub mod job;
 pub mod log;
+pub mod lost;
 pub mod queue;
 pub mod route;
 pub mod token;

@@ -31,6 +31,8 @@ pub const JOBS: &str = "/api/v1/jobs";
 pub const JOB: &str = "/api/v1/jobs/{job}";
 /// `GET`: [`crate::job::Why`].
 pub const JOB_WHY: &str = "/api/v1/jobs/{job}/why";
+/// `POST` a [`crate::lost::WordRequest`]; answers [`crate::job::Job`].
+pub const JOB_VOUCH: &str = "/api/v1/jobs/{job}/vouch";
 /// `POST` a [`crate::job::CancelRequest`]; answers [`crate::job::Job`].
 pub const JOB_CANCEL: &str = "/api/v1/jobs/{job}/cancel";
 /// `GET` with a [`crate::log::LogQuery`]: the driver's bytes as they are, `application/octet-stream`, with the headers
@@ -49,6 +51,11 @@ pub const CLUSTER_CLEAR_ALARM: &str = "/api/v1/clusters/{cluster}/clear-alarm";
 /// `POST` without body; answers [`crate::cluster::Cluster`].
 pub const CLUSTER_REVOKE: &str = "/api/v1/clusters/{cluster}/revoke";
 
+/// `POST` a [`crate::lost::WordRequest`]; answers [`crate::cluster::Cluster`].
+pub const CLUSTER_DECLARE_DEAD: &str = "/api/v1/clusters/{cluster}/declare-dead";
+
+/// `PUT` a [`crate::lost::QueueLossRequest`].
+pub const QUEUE_LOSS: &str = "/api/v1/queues/loss";
 /// `POST` a [`crate::queue::AddQueueRequest`], answers [`crate::queue::Queue`]; `GET` a page of it; `PUT` a
 /// [`crate::queue::SetTemplateRequest`].
 pub const QUEUES: &str = "/api/v1/queues";

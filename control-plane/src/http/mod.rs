@@ -15,6 +15,7 @@ pub mod incidents;
 pub mod jobs;
 mod layers;
 pub mod logs;
+pub mod lost;
 pub mod openapi;
 pub mod page;
 pub mod prices;
@@ -48,6 +49,7 @@ pub fn router(state: &AppState, stop: CancellationToken) -> (Router, Vec<Route>)
     let routes = clusters::mount(routes);
     let routes = jobs::mount(routes);
     let routes = logs::mount(routes);
+    let routes = lost::mount(routes);
     let routes = queues::mount(routes);
     let routes = incidents::mount(routes);
     let routes = usage::mount(routes);

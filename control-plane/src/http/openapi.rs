@@ -5,7 +5,7 @@ use squadron_api::error::Problem;
 use utoipa::OpenApi;
 
 use super::{
-    audit, clusters, events, health, incidents, jobs, logs, prices, queues, ray_jobs,
+    audit, clusters, events, health, incidents, jobs, logs, lost, prices, queues, ray_jobs,
     routes::{Access, Routes},
     session, tokens, usage,
 };
@@ -33,6 +33,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
         events::Doc::openapi(),
         clusters::Doc::openapi(),
         logs::Doc::openapi(),
+        lost::Doc::openapi(),
         jobs::Doc::openapi(),
         queues::Doc::openapi(),
         incidents::Doc::openapi(),

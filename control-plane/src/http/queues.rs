@@ -41,6 +41,8 @@ async fn list(State(app): State<AppState>) -> Result<Json<Page<Queue>>> {
         queued: queue.queued,
         running: queue.running,
         template: queue.template,
+        on_lost: queue.lease.default.map_or(String::new(), |policy| policy.word().to_owned()),
+        allows_overlap: queue.lease.allows_overlap,
     });
     Ok(Json(page::whole(&app, shown.collect()).await?))
 }
@@ -64,7 +66,14 @@ async fn add(
         })
         .await
         .map_err(|error| taken(error, &name))?;
-    Ok(Json(Queue { name: name.to_string(), queued: 0, running: 0, template: String::new() }))
+    Ok(Json(Queue {
+        name: name.to_string(),
+        queued: 0,
+        running: 0,
+        template: String::new(),
+        on_lost: String::new(),
+        allows_overlap: false,
+    }))
 }
 
 /// Sets the template from which jobs of Ray's own client are made.

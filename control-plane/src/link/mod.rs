@@ -11,6 +11,7 @@ mod guest;
 mod hello;
 mod ingest;
 mod keys;
+mod leases;
 mod limit;
 mod package;
 mod records;
@@ -32,7 +33,7 @@ use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming, service::Routes};
 
-use self::{beats::Beats, limit::Limit, registry::Registry, seats::Seats};
+use self::{beats::Beats, leases::Renewals, limit::Limit, registry::Registry, seats::Seats};
 use crate::state::AppState;
 
 /// Room for the frame of a message around its payload, in bytes.
@@ -46,6 +47,7 @@ pub struct LinkService {
     app: AppState,
     registry: Registry,
     beats: Beats,
+    renewals: Renewals,
     enrolments: Limit,
     /// Calls for clusters that do not exist.
     guesses: Limit,
@@ -59,6 +61,7 @@ pub fn router(app: &AppState, stop: CancellationToken) -> axum::Router {
         app: app.clone(),
         registry: Registry::start(app.clone(), stop.clone()),
         beats: Beats::start(app.clone(), stop.clone()),
+        renewals: Renewals::start(app.clone(), stop.clone()),
         enrolments: Limit::default(),
         guesses: Limit::default(),
         seats: Seats::default(),

@@ -14,6 +14,8 @@ use squadron_api::{
 use squadron_core::{
     dispatch::{Cause, GangPart, Input, Waiting, plan},
     id::{ClusterId, JobId},
+    job::marks,
+    lease::{QueueLease, Refusal, Wish, choose},
     name::{K8sName, QueueName},
     nearest::nearest,
     sentence::{clip, list},
@@ -117,6 +119,9 @@ fn key(headers: &HeaderMap, caller: &Caller, request: &SubmitRequest) -> Result<
         body.update((part.len() as u64).to_be_bytes());
         body.update(part.as_bytes());
     }
+    if let Some(on_lost) = &request.on_lost {
+        body.update(on_lost.as_bytes());
+    }
     Ok(Some(Key { owner: caller.actor.subject.clone(), key: text.to_owned(), body: body.finalize().into() }))
 }
 
@@ -181,7 +186,8 @@ async fn new_job(
     request: &SubmitRequest,
     parsed: &ParsedRayJob,
 ) -> Result<NewJob> {
-    let queue = known_queue(app, &request.queue).await?;
+    let (queue, lease) = known_queue(app, &request.queue).await?;
+    let on_lost = choose(&wish(request, parsed)?, lease).map_err(|refusal| policy_refused(&refusal))?;
     let pinned = match &request.cluster {
         Some(name) => Some(known_cluster(app, name).await?),
         None => None,
@@ -204,16 +210,34 @@ async fn new_job(
         rayjob: parsed.manifest.to_string(),
         gang: gang.collect(),
         pinned,
+        on_lost,
         submitted_at: clock::now(),
     })
 }
 
+/// What the job says about the loss of its cluster: in the request, else by annotations of its manifest.
+fn wish(request: &SubmitRequest, parsed: &ParsedRayJob) -> Result<Wish> {
+    let annotation = |key: &str| parsed.manifest["metadata"]["annotations"][key].as_str().unwrap_or_default();
+    let asked = request.on_lost.as_deref().unwrap_or_else(|| annotation(marks::ON_LOST));
+    let policy = Some(asked).filter(|word| !word.is_empty()).map(str::parse).transpose();
+    Ok(Wish {
+        policy: policy.map_err(|refusal| policy_refused(&refusal))?,
+        resumes: annotation(marks::RESUMES) == "true",
+        checkpoint: annotation(marks::CHECKPOINT).to_owned(),
+    })
+}
+
+fn policy_refused(refusal: &Refusal) -> Api {
+    Api::new(Code::BadRequest, refusal.to_string(), "change --on-lost or the annotation squadron.dev/on-lost")
+}
+
 /// The queue, or a refusal that lists those there are and the one that was probably meant.
-async fn known_queue(app: &AppState, name: &str) -> Result<QueueName> {
-    let queues: Vec<String> = app.store.queues().await?.into_iter().map(|queue| queue.name).collect();
-    if queues.iter().any(|queue| queue == name) {
-        return Ok(QueueName::new(name)?);
+async fn known_queue(app: &AppState, name: &str) -> Result<(QueueName, QueueLease)> {
+    let queues = app.store.queues().await?;
+    if let Some(known) = queues.iter().find(|queue| queue.name == name) {
+        return Ok((QueueName::new(name)?, known.lease));
     }
+    let queues: Vec<String> = queues.into_iter().map(|queue| queue.name).collect();
     let shown = clip(name, 80);
     let (detail, near) = match nearest(name, queues.iter().map(String::as_str)) {
         Some(near) => (format!("there is no queue {shown:?}; did you mean {near:?}?"), near),

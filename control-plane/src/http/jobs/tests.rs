@@ -64,6 +64,7 @@ impl Room {
                 agent_address: String::new(),
                 ca_bundle: String::new(),
                 heartbeat: std::time::Duration::from_secs(10),
+                lease: squadron_core::lease::Terms::default(),
                 finished_retention: std::time::Duration::from_secs(300),
             },
         });

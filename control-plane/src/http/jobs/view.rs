@@ -23,6 +23,8 @@ pub fn job(row: &JobRow, silence: Judge) -> Job {
         started_at: row.started_at,
         ended_at: row.ended_at,
         version: row.version,
+        on_lost: row.on_lost.policy.word().to_owned(),
+        on_lost_because: row.on_lost.because.clone(),
         stale_since: silence.silent_since(row.cluster_heard_at).filter(|_| on_cluster),
     }
 }

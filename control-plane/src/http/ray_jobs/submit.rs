@@ -71,7 +71,13 @@ async fn request(
     };
     let job =
         submission::rayjob(submission, id, template.as_ref()).map_err(|errors| Refusal::fields(&errors))?;
-    Ok(SubmitRequest { manifest: job.to_string(), queue, cluster: choices.cluster.clone(), dry_run: false })
+    Ok(SubmitRequest {
+        manifest: job.to_string(),
+        queue,
+        cluster: choices.cluster.clone(),
+        on_lost: None,
+        dry_run: false,
+    })
 }
 
 async fn template(app: &AppState, queue: &QueueName) -> Result<Option<Value>> {
