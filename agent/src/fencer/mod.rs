@@ -125,8 +125,11 @@ impl Post {
         };
         let Some((_, why)) = stopped.first() else { return Ok(LOOK) };
         let ids: Vec<AttemptId> = stopped.iter().map(|(attempt, _)| *attempt).collect();
-        tracing::warn!(why, attempts = ids.len(), "the fencer stops attempts");
-        self.note(own, &ids).await?;
+        let noted = mark::stopped(&own);
+        if ids.iter().any(|id| !noted.contains(id)) {
+            tracing::warn!(why, attempts = ids.len(), "the fencer stops attempts");
+            self.note(own, noted, &ids).await?;
+        }
         for held in held.iter().filter(|held| ids.contains(&held.attempt)) {
             if let Err(error) = self.reach.stop(held, terms.grace).await {
                 tracing::warn!(attempt = %held.attempt, error = format!("{error:#}"), "an attempt cannot be stopped yet");
@@ -137,8 +140,12 @@ impl Post {
     }
 
     /// Notes what is about to be stopped.
-    async fn note(&self, own: Lease, stopped: &[AttemptId]) -> anyhow::Result<()> {
-        let mut noted = mark::stopped(&own);
+    async fn note(
+        &self,
+        own: Lease,
+        mut noted: Vec<AttemptId>,
+        stopped: &[AttemptId],
+    ) -> anyhow::Result<()> {
         noted.extend(stopped);
         let mut seen = std::collections::BTreeSet::new();
         noted.retain(|attempt| seen.insert(*attempt));

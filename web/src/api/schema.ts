@@ -192,6 +192,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{cluster}/declare-dead": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Says that nothing runs on a silent cluster any more: its jobs start elsewhere at once. */
+        post: operations["clusters_declare_dead"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{cluster}/revoke": {
         parameters: {
             query?: never;
@@ -349,6 +366,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{job}/vouch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Says that nothing of a job runs on its silent cluster any more: it starts elsewhere at once. */
+        post: operations["jobs_vouch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{job}/why": {
         parameters: {
             query?: never;
@@ -414,6 +448,23 @@ export interface paths {
         put: operations["queues_set_template"];
         /** Adds a queue. */
         post: operations["queues_add"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queues/loss": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Sets what happens to a queue's jobs when their cluster is lost. */
+        put: operations["queues_set_queue"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -649,6 +700,11 @@ export interface components {
             number: number;
             /** @description Name of the RayJob object in the cluster. */
             object: string;
+            /**
+             * @description The proof with which it was given up when its cluster was lost, for example `lease_ended`; `overlap_allowed` says
+             *     that two copies may have run. Empty for every other end.
+             */
+            proof?: string;
             /** Format: date-time */
             running_at?: string | null;
             state: string;
@@ -798,6 +854,10 @@ export interface components {
             /** @description The manifest's name. */
             name: string;
             namespace: string;
+            /** @description What happens when its cluster is lost: `wait`, `fence` or `rerun`. */
+            on_lost?: string;
+            /** @description Why that. */
+            on_lost_because?: string;
             owner: string;
             queue: string;
             /** @description A short machine word for the state's cause, for example `OOM_KILLED`; empty when the state says all. */
@@ -956,6 +1016,10 @@ export interface components {
                 /** @description The manifest's name. */
                 name: string;
                 namespace: string;
+                /** @description What happens when its cluster is lost: `wait`, `fence` or `rerun`. */
+                on_lost?: string;
+                /** @description Why that. */
+                on_lost_because?: string;
                 owner: string;
                 queue: string;
                 /** @description A short machine word for the state's cause, for example `OOM_KILLED`; empty when the state says all. */
@@ -990,7 +1054,11 @@ export interface components {
             /** Format: date-time */
             as_of: string;
             items: {
+                /** @description Jobs may ask for two copies at once. */
+                allows_overlap?: boolean;
                 name: string;
+                /** @description What happens to jobs that ask for nothing when their cluster is lost: `wait` or `fence`; empty: as the job says. */
+                on_lost?: string;
                 /** Format: int32 */
                 queued: number;
                 /** Format: int32 */
@@ -1059,13 +1127,25 @@ export interface components {
         };
         /** @description A queue with what is in it. */
         Queue: {
+            /** @description Jobs may ask for two copies at once. */
+            allows_overlap?: boolean;
             name: string;
+            /** @description What happens to jobs that ask for nothing when their cluster is lost: `wait` or `fence`; empty: as the job says. */
+            on_lost?: string;
             /** Format: int32 */
             queued: number;
             /** Format: int32 */
             running: number;
             /** @description RayJob (YAML) that jobs of Ray's own client are made from; empty for the default one. */
             template?: string;
+        };
+        /** @description `PUT /api/v1/queues/loss`. */
+        QueueLossRequest: {
+            /** @description Jobs may ask for `rerun`: two copies at once until the old one's lease ends. Needs an administrator. */
+            allow_overlap?: boolean;
+            name: string;
+            /** @description `wait` or `fence`, for jobs that ask for nothing; absent: as the job says of itself. */
+            on_lost?: string | null;
         };
         /** @description Body of `POST /api/v1/incidents/{incident}/resolve`. */
         ResolveRequest: {
@@ -1111,6 +1191,11 @@ export interface components {
             dry_run?: boolean;
             /** @description A RayJob (ray.io/v1) as YAML or JSON, unchanged. */
             manifest: string;
+            /**
+             * @description What happens when its cluster is lost: `wait`, `fence` or `rerun`; the manifest's annotation
+             *     `squadron.dev/on-lost` counts when this is absent, then the queue's default.
+             */
+            on_lost?: string | null;
             queue: string;
         };
         /** @description One step in a job's life. */
@@ -1176,6 +1261,11 @@ export interface components {
             queue_length: number;
             /** @description For example: "queued in research, 2nd of 3". */
             sentence: string;
+        };
+        /** @description `POST /api/v1/clusters/{cluster}/declare-dead` and `POST /api/v1/jobs/{job}/vouch`. */
+        WordRequest: {
+            /** @description How the caller knows that nothing runs there any more; the audit log keeps it. */
+            reason: string;
         };
     };
     responses: never;
@@ -1507,6 +1597,31 @@ export interface operations {
             };
         };
     };
+    clusters_declare_dead: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cluster: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WordRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cluster"];
+                };
+            };
+        };
+    };
     clusters_revoke: {
         parameters: {
             query?: never;
@@ -1751,6 +1866,31 @@ export interface operations {
             };
         };
     };
+    jobs_vouch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WordRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+        };
+    };
     jobs_why: {
         parameters: {
             query?: never;
@@ -1896,6 +2036,27 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Queue"];
                 };
+            };
+        };
+    };
+    queues_set_queue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QueueLossRequest"];
+            };
+        };
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
