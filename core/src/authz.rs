@@ -232,6 +232,8 @@ mod tests {
             Action::ManageIncidents,
             Action::WritePrices,
             Action::ManageTokens,
+            Action::VouchForLoss,
+            Action::AllowOverlap,
         ];
         for action in Action::ALL {
             assert_eq!(allow(&actor(Role::Admin), action, Object::OwnedBy("bob")), Ok(()));

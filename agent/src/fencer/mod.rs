@@ -140,12 +140,7 @@ impl Post {
     }
 
     /// Notes what is about to be stopped.
-    async fn note(
-        &self,
-        own: Lease,
-        mut noted: Vec<AttemptId>,
-        stopped: &[AttemptId],
-    ) -> anyhow::Result<()> {
+    async fn note(&self, own: Lease, mut noted: Vec<AttemptId>, stopped: &[AttemptId]) -> anyhow::Result<()> {
         noted.extend(stopped);
         let mut seen = std::collections::BTreeSet::new();
         noted.retain(|attempt| seen.insert(*attempt));

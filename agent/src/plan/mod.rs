@@ -6,6 +6,8 @@
 
 mod build;
 mod decide;
+#[cfg(test)]
+mod lease_tests;
 mod memory;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -16,6 +16,8 @@ pub mod jobs;
 mod layers;
 pub mod logs;
 pub mod lost;
+#[cfg(test)]
+mod lost_tests;
 pub mod openapi;
 pub mod page;
 pub mod prices;

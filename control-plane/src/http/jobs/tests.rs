@@ -32,7 +32,8 @@ use crate::{
 
 mod callers;
 
-const MANIFEST: &str = "
+/// The least that is a RayJob.
+pub const MANIFEST: &str = "
 apiVersion: ray.io/v1
 kind: RayJob
 metadata: {name: train, namespace: default}

@@ -37,7 +37,7 @@ fn r5_a_waiting_attempt_is_never_gone_by_time() {
     let Verdict::Waits(Outlook { left: None, why, .. }) = judged(Policy::Wait, u64::MAX) else {
         panic!("it waits")
     };
-    assert!(why.contains("policy is wait"), "{why}");
+    assert!(why.contains("policy wait"), "{why}");
 }
 
 #[test]
