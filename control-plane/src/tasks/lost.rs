@@ -31,6 +31,8 @@ const MOVED: u64 = 5_000;
 #[derive(Default)]
 pub struct Watch {
     term: Option<Term>,
+    /// Its first look.
+    begun: Tick,
     ears: Ears,
     /// What was said of attempts on silent clusters.
     told: BTreeMap<AttemptId, Told>,
@@ -80,7 +82,7 @@ impl Watch {
             return Ok(None);
         };
         if self.term.as_ref() != Some(&term) {
-            *self = Watch { term: Some(term.clone()), ..Watch::default() };
+            *self = Watch { term: Some(term.clone()), begun: now, ..Watch::default() };
         }
         let renewals = app.store.renewals().await?;
         self.ears.look(&renewals, &app.settings.lease, now);
@@ -116,7 +118,10 @@ impl Watch {
                 self.told.remove(&live.id);
                 close(app, &what).await
             }
-            Verdict::Heard if held.is_called_silent => {
+            // A leader that has just begun has not listened for long enough to say that a cluster is heard.
+            Verdict::Heard
+                if held.is_called_silent && now.since(self.begun) >= app.settings.lease.suspect_after =>
+            {
                 say(app, term, live.id, Event::Heard).await.map(|()| false)
             }
             Verdict::Heard => Ok(false),

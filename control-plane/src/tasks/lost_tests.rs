@@ -198,5 +198,7 @@ async fn a_leader_that_lost_its_term_closes_nothing() {
     assert_eq!(fleet.row(job).await.state, JobState::Assigned);
     let mut second = Watch::default();
     second.pass(&fleet.app, fleet.holder, now).await.unwrap();
-    assert_eq!(fleet.row(job).await.state, JobState::Assigned, "its successor counts from its own start");
+    let row = fleet.row(job).await;
+    assert_eq!(row.state, JobState::Assigned, "its successor counts from its own start");
+    assert_eq!(row.reason, reason::CLUSTER_SILENT, "and does not call the cluster heard");
 }

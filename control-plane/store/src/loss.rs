@@ -6,7 +6,7 @@
 
 use sqlx::{PgConnection, Row};
 use squadron_core::{
-    id::{AttemptId, ClusterId, Epoch, JobId},
+    id::{AttemptId, ClusterId, Epoch},
     lease::{Live, Policy, ProofKind},
 };
 
@@ -23,8 +23,6 @@ pub struct Held {
     pub live: Live,
     /// The job says that its cluster is silent.
     pub is_called_silent: bool,
-    /// The job's sentence.
-    pub sentence: String,
 }
 
 /// Attempts that are read at a time.
@@ -36,7 +34,7 @@ impl Store {
         let ids: Vec<_> = clusters.iter().map(|cluster| cluster.0).collect();
         let rows = sqlx::query(
             "select a.job_id, a.number as attempt, a.cluster_id, a.accepted_epoch, a.created_at is not null as created,
-                    j.on_lost, j.reason = 'CLUSTER_SILENT' as is_called_silent, j.sentence
+                    j.on_lost, j.reason = 'CLUSTER_SILENT' as is_called_silent
              from attempt a join job j on j.id = a.job_id
              where a.ended_at is null and (a.cluster_id = any ($1) or j.reason = 'CLUSTER_SILENT')
              order by a.job_id limit $2",
@@ -54,24 +52,9 @@ impl Store {
                 policy: policy(row.try_get("on_lost")?)?,
                 accepted: accepted_by(row)?.is_some() || row.try_get("created")?,
             };
-            held.push(Held {
-                live,
-                is_called_silent: row.try_get("is_called_silent")?,
-                sentence: row.try_get("sentence")?,
-            });
+            held.push(Held { live, is_called_silent: row.try_get("is_called_silent")? });
         }
         Ok(held)
-    }
-
-    /// How many attempts were closed because their owner allows a second copy.
-    pub async fn overlaps_of(&self, job: JobId) -> Result<u32> {
-        let count: i64 = sqlx::query_scalar(
-            "select count(*) from attempt where job_id = $1 and proof = 'overlap_allowed'",
-        )
-        .bind(job.0)
-        .fetch_one(self.pool())
-        .await?;
-        Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
 
     /// The life `epoch` of the cluster's agent is ready to start these attempts: from now on they may run. True if that
