@@ -136,13 +136,15 @@ impl Attempts {
         }
     }
 
-    /// Deletes everything of an attempt with the grace of the fence, what runs first.
+    /// Deletes everything of an attempt with the grace of the fence, what runs first. A pod that somebody else deletes with
+    /// a longer grace, as the garbage collector does, gets the shorter one.
     async fn fence(&self, attempt: AttemptId) -> bool {
         let grace = Terms::default().grace;
         let mut done = true;
-        for kind in [Kind::BatchJob, Kind::RayCluster, Kind::Pod, Kind::RayJob] {
+        for kind in [Kind::BatchJob, Kind::Pod, Kind::RayCluster, Kind::RayJob] {
             for object in self.cache.all(kind) {
-                if self.cache.attempt_or_remains(&object) != Some(attempt) || object::is_deleting(&object) {
+                let ends = object::is_deleted_within(&object, grace);
+                if ends || self.cache.attempt_or_remains(&object) != Some(attempt) {
                     continue;
                 }
                 let deleted = self.writer.delete_within(&reference(&object), grace).await;

@@ -1,8 +1,9 @@
 //! Stop: finds what runs of fenced attempts in the API server, and deletes it.
 //!
 //! Invariant: only RayJobs that carry our marks under this cluster's id are touched, and only while they have not ended.
-//! The submitter's Job goes first, so that no driver is submitted again, then the RayCluster, so that nobody makes its
-//! pods anew, then the pods with the grace of the fence, then the RayJob: as long as it is there, the rest is found again.
+//! The submitter's Job goes first, so that no driver is submitted again, then the pods with the grace of the fence, then the
+//! RayCluster, so that nobody makes its pods anew, then the RayJob: as long as it is there, the rest is found again. A pod
+//! that somebody else deletes with a longer grace, as the garbage collector does, gets the shorter one.
 
 use anyhow::Context;
 use kube::{
@@ -68,10 +69,12 @@ impl Reach {
         let how = DeleteParams::background();
         self.delete(held, &Kind::BatchJob.resource(), &held.name, &how).await?;
         if !held.ray_cluster.is_empty() {
-            self.delete(held, &Kind::RayCluster.resource(), &held.ray_cluster, &how).await?;
             self.pods(held, &format!("ray.io/cluster={}", held.ray_cluster), seconds).await?;
         }
         self.pods(held, &format!("batch.kubernetes.io/job-name={}", held.name), seconds).await?;
+        if !held.ray_cluster.is_empty() {
+            self.delete(held, &Kind::RayCluster.resource(), &held.ray_cluster, &how).await?;
+        }
         let uid = Preconditions { uid: Some(held.uid.clone()), resource_version: None };
         self.delete(held, &Kind::RayJob.resource(), &held.name, &how.preconditions(uid)).await
     }
@@ -82,7 +85,9 @@ impl Reach {
         let pods =
             api.list(&ListParams::default().labels(selector)).await.context("pods cannot be listed")?;
         let how = DeleteParams::background().grace_period(seconds);
-        for pod in pods.items.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none()) {
+        let given = |pod: &&DynamicObject| pod.metadata.deletion_grace_period_seconds;
+        let stays = |pod: &&DynamicObject| given(pod).is_none_or(|given| given > i64::from(seconds));
+        for pod in pods.items.iter().filter(stays) {
             let name = pod.metadata.name.as_deref().unwrap_or_default();
             self.delete(held, &resource, name, &how).await?;
         }
