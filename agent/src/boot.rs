@@ -8,10 +8,11 @@ mod args;
 mod health;
 mod life;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use kube::Client;
+use squadron_core::id::AttemptId;
 use tokio::{
     sync::{Notify, mpsc, watch as watching},
     task::JoinSet,
@@ -21,6 +22,7 @@ use crate::{
     arrivals::{Arrivals, Pictures},
     attempts::{Attempts, Store},
     controller::{self, Dashboards, Events, Queue, Setup, Writer},
+    lease::Lease,
     logs::{Logs, Spooled},
     node::inbox,
     record::Recorder,
@@ -50,6 +52,12 @@ struct Bench<'a> {
     wake: Arc<Notify>,
     /// Wakes the planner of arrivals.
     wake_arrivals: Arc<Notify>,
+    /// What the control plane promised.
+    lease: Lease,
+    /// What the fencer stopped.
+    fenced: watching::Sender<BTreeSet<AttemptId>>,
+    /// Attempts that we would start.
+    accepts: watching::Sender<BTreeSet<AttemptId>>,
 }
 
 /// Runs until a signal or until a part ends.
@@ -75,6 +83,9 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
         queue: Arc::new(Queue::default()),
         wake: Arc::new(Notify::new()),
         wake_arrivals: Arc::new(Notify::new()),
+        lease: Lease::begin(&args.spool, held.epoch),
+        fenced: watching::channel(BTreeSet::new()).0,
+        accepts: watching::channel(BTreeSet::new()).0,
     };
     let peer = Arc::new(Peer::new(args.peer(), key, spool.epoch(), home, client.clone()));
     bench.watch(peer.home(), &mut parts);
@@ -86,11 +97,13 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
     let (pictures, told) = watching::channel(Pictures::new());
     bench.show_arrivals(told, &mut parts);
     let heartbeat = args.heartbeat_seconds.map(Duration::from_secs);
-    let ends = Ends { spool, desired, applied, pictures, heartbeat };
+    let accepts = bench.accepts.subscribe();
+    let lease = bench.lease.clone();
+    let ends = Ends { spool, desired, applied, pictures, lease, accepts, heartbeat };
     parts.spawn(async move { anyhow::Error::new(uplink::run(peer, ends).await) });
     let ended = tokio::select! {
         Some(ended) = parts.join_next() => Err(ended.unwrap_or_else(anyhow::Error::new)),
-        lost = held.keep() => Err(anyhow::Error::new(lost)),
+        lost = held.keep(&bench.lease, &bench.fenced) => Err(anyhow::Error::new(lost)),
         () = terminated() => Ok(()),
     };
     parts.abort_all();
@@ -180,6 +193,9 @@ impl Bench<'_> {
             policy: self.args.policy(),
             store,
             applied,
+            lease: self.lease.clone(),
+            accepts: self.accepts.clone(),
+            fenced: self.fenced.subscribe(),
             wake: self.wake.clone(),
         };
         parts.spawn(async move {

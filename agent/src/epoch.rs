@@ -4,7 +4,10 @@
 //! a greater epoch than all before it, because taking it is one conditional write. Without the Lease nothing else of the
 //! controller runs. If someone else took it, this process stops what it does and starts over.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 use k8s_openapi::{
     api::{
@@ -15,10 +18,13 @@ use k8s_openapi::{
     jiff,
 };
 use kube::{Api, Client, api::PostParams};
+use squadron_core::{id::AttemptId, lease::Standing};
+use tokio::{sync::watch, task::block_in_place};
 
-use crate::clock;
+use crate::{clock, fencer::mark, lease::Lease as Promised};
 
-const NAME: &str = "squadron-agent";
+/// Name of the Lease.
+pub const NAME: &str = "squadron-agent";
 /// Annotation: the epoch of the holder.
 const EPOCH: &str = "squadron.dev/epoch";
 /// A Lease that did not change for this long has no holder any more.
@@ -152,16 +158,63 @@ fn next(found: Option<Lease>, identity: &str, floor: u64) -> Lease {
 }
 
 impl Held {
-    /// Renews for ever; returns when someone else has the Lease. An API server that is away is waited for: nobody else
-    /// can take the Lease meanwhile either.
-    pub async fn keep(&mut self) -> LeaseError {
+    /// Renews for ever, and with every promise of the control plane; returns when someone else has the Lease. An API
+    /// server that is away is waited for: nobody else can take the Lease meanwhile either.
+    pub async fn keep(
+        &mut self,
+        promised: &Promised,
+        fenced: &watch::Sender<BTreeSet<AttemptId>>,
+    ) -> LeaseError {
+        let mut promises = promised.promises();
         loop {
-            tokio::time::sleep(RENEW_EVERY).await;
-            match self.write(|spec| spec.renew_time = Some(now())).await {
+            tokio::select! {
+                () = tokio::time::sleep(RENEW_EVERY) => {}
+                Ok(()) = promises.changed() => {}
+            }
+            if let Err(error) = block_in_place(|| promised.keep()) {
+                tracing::warn!(%error, "the end of the lease is not kept; a next life would not know it");
+            }
+            match self.renew(promised, fenced).await {
                 Ok(()) => {}
                 Err(LeaseError::Lost) => return LeaseError::Lost,
                 Err(error) => tracing::warn!(%error, "the Lease could not be renewed"),
             }
+        }
+    }
+
+    /// Repeats the fencer's newest mark with the time that is left. The mark is read before the clock, so the fencer
+    /// counts from a moment that was earlier.
+    async fn renew(
+        &mut self,
+        promised: &Promised,
+        fenced: &watch::Sender<BTreeSet<AttemptId>>,
+    ) -> Result<(), LeaseError> {
+        match mark::read(&self.leases).await {
+            Ok(Some(left)) => {
+                fenced.send_if_modified(|known| {
+                    let news = *known != left.stopped;
+                    known.clone_from(&left.stopped);
+                    news
+                });
+                self.echo(&left.mark, promised);
+            }
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%error, "the fencer's mark cannot be read"),
+        }
+        self.write(|spec| spec.renew_time = Some(now())).await
+    }
+
+    fn echo(&mut self, mark: &str, promised: &Promised) {
+        let now = clock::tick();
+        let (standing, length) = promised.standing(now);
+        if standing == Standing::Unknown || mark.is_empty() {
+            return;
+        }
+        let annotations = self.lease.metadata.annotations.get_or_insert_default();
+        annotations.insert(mark::ECHO.to_owned(), mark.to_owned());
+        annotations.insert(mark::LEFT.to_owned(), promised.left(now).to_string());
+        if length > 0 {
+            annotations.insert(mark::LENGTH.to_owned(), length.to_string());
         }
     }
 

@@ -10,6 +10,8 @@ pub mod clock;
 pub mod controller;
 pub mod epoch;
 pub mod facts;
+pub mod fencer;
+pub mod lease;
 pub mod logs;
 pub mod node;
 pub mod plan;

@@ -1,9 +1,10 @@
-//! The agent of one cluster: one binary, two roles.
+//! The agent of one cluster: one binary, three roles.
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use squadron_agent::{
     boot::{self, ControllerArgs},
+    fencer::{self, FencerArgs},
     node::{self, NodeArgs},
 };
 use tracing_subscriber::EnvFilter;
@@ -22,6 +23,8 @@ enum Role {
     Controller(Box<ControllerArgs>),
     /// Reads a node's kernel log and hands the lines that matter to the controller.
     Node(NodeArgs),
+    /// Stops what may start elsewhere when the controller is dead and its lease is over.
+    Fencer(FencerArgs),
     /// Prints the custom resource definitions as YAML.
     Crds,
 }
@@ -41,6 +44,7 @@ async fn main() -> anyhow::Result<()> {
     match cli.role {
         Role::Controller(args) => Box::pin(boot::controller(client, *args)).await,
         Role::Node(args) => node::run(client, args).await,
+        Role::Fencer(args) => fencer::run(client, args).await,
         Role::Crds => Ok(()),
     }
 }

@@ -45,6 +45,10 @@ pub struct Serve {
     /// Seconds between an agent's heartbeats, 1 to 60; two missed and its cluster counts as silent.
     #[arg(long, env = "SQUADRON_HEARTBEAT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=60))]
     pub heartbeat: u32,
+    /// Seconds that an agent's lease lasts, at most 86400; a lost cluster's fenced jobs start elsewhere when lease and guard
+    /// are over, and a cut that is shorter stops nothing.
+    #[arg(long, env = "SQUADRON_LEASE", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub lease: u32,
     /// Connections that one address may hold on the agent listener before its agents have said who they are.
     #[arg(long, env = "SQUADRON_STRANGERS_PER_ADDRESS", default_value_t = 32)]
     pub strangers_per_address: usize,

@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::Arc, time::Duration};
 
-use squadron_core::{id::ControlPlaneId, silence::Judge, time::Timestamp};
+use squadron_core::{id::ControlPlaneId, lease::Terms, silence::Judge, time::Timestamp};
 use squadron_store::Store;
 
 use crate::wake::Wake;
@@ -30,6 +30,8 @@ pub struct Settings {
     pub ca_bundle: String,
     /// How often an agent says that it lives.
     pub heartbeat: Duration,
+    /// Times of the leases that agents get.
+    pub lease: Terms,
     /// How long the RayJob of a finished job stays in its cluster.
     pub finished_retention: Duration,
 }
@@ -38,6 +40,19 @@ impl Settings {
     /// Silence after which a cluster counts as silent: two missed heartbeats, and half a beat for the way.
     fn silent_after(&self) -> Duration {
         self.heartbeat * 5 / 2
+    }
+
+    /// Times of leases of `seconds` with this heartbeat: a cluster is suspected after three of them.
+    pub fn terms(heartbeat: Duration, seconds: u64) -> Terms {
+        let heartbeat = u64::try_from(heartbeat.as_millis()).unwrap_or(u64::MAX);
+        let three = heartbeat.saturating_mul(3);
+        Terms {
+            ttl: seconds.saturating_mul(1_000),
+            heartbeat,
+            suspect_after: three,
+            grant: three,
+            ..Terms::default()
+        }
     }
 
     /// Judges silence at `now`.

@@ -81,10 +81,14 @@ pub enum Action {
     WritePrices,
     ManageTokens,
     ReadAudit,
+    /// Say that nothing runs on a silent cluster any more.
+    VouchForLoss,
+    /// Let a queue's jobs run twice at once when a cluster is lost.
+    AllowOverlap,
 }
 
 impl Action {
-    pub const ALL: [Action; 16] = [
+    pub const ALL: [Action; 18] = [
         Action::ReadJobs,
         Action::ReadLogs,
         Action::SubmitJob,
@@ -101,6 +105,8 @@ impl Action {
         Action::WritePrices,
         Action::ManageTokens,
         Action::ReadAudit,
+        Action::VouchForLoss,
+        Action::AllowOverlap,
     ];
 
     /// The action as a phrase that follows "may not".
@@ -122,6 +128,8 @@ impl Action {
             Action::WritePrices => "change price sheets",
             Action::ManageTokens => "change tokens",
             Action::ReadAudit => "read the audit log",
+            Action::VouchForLoss => "say that a cluster is dead",
+            Action::AllowOverlap => "allow two copies of a job at once",
         }
     }
 }
@@ -163,6 +171,8 @@ fn row(action: Action) -> [Reach; 6] {
         Action::WritePrices => [n, n, n, A, n, A],
         Action::ManageTokens => [n, n, n, n, n, A],
         Action::ReadAudit => [n, n, n, n, A, A],
+        Action::VouchForLoss => [n, n, A, n, n, A],
+        Action::AllowOverlap => [n, n, n, n, n, A],
     }
 }
 
@@ -228,6 +238,8 @@ mod tests {
             Action::ManageIncidents,
             Action::WritePrices,
             Action::ManageTokens,
+            Action::VouchForLoss,
+            Action::AllowOverlap,
         ];
         for action in Action::ALL {
             assert_eq!(allow(&actor(Role::Admin), action, Object::OwnedBy("bob")), Ok(()));

@@ -77,6 +77,17 @@ pub mod marks {
     pub const CLUSTER: &str = "squadron.dev/cluster";
     /// Annotation of a RayJob that was imported: `<job id>.<its own uid>`. A copy has another uid, so it is no mark there.
     pub const IMPORTED_AS: &str = "squadron.dev/imported-as";
+    /// Annotation: what happens to the job when its cluster is lost (`wait`, `fence`, `rerun`); a wish in the manifest, the
+    /// decision on the RayJob.
+    pub const ON_LOST: &str = "squadron.dev/on-lost";
+    /// Annotation of the manifest: `true` if the job goes on from its last checkpoint when it starts again.
+    pub const RESUMES: &str = "squadron.dev/resumes";
+    /// Annotation of the manifest: where the job writes its checkpoints.
+    pub const CHECKPOINT: &str = "squadron.dev/checkpoint";
+    /// Environment of every Ray container: where the job writes its checkpoints, if it says so.
+    pub const ENV_CHECKPOINT: &str = "SQUADRON_CHECKPOINT";
+    /// Environment of every Ray container from the second attempt on: why the one before ended.
+    pub const ENV_BEFORE: &str = "SQUADRON_BEFORE";
     /// Environment of every Ray container: the attempt number.
     pub const ENV_ATTEMPT: &str = "SQUADRON_ATTEMPT";
     /// Environment of every Ray container: the job id.

@@ -115,6 +115,22 @@ fn reap(mut child: std::process::Child) {
     std::thread::spawn(move || child.wait());
 }
 
+/// The process of a program inside a pod of this machine's clusters.
+pub fn process_of_pod(uid: &str, program: &str) -> Option<u32> {
+    if uid.is_empty() {
+        return None;
+    }
+    let entries = fs::read_dir("/proc").ok()?;
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let runs_it = |pid: &u32| {
+        let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let cgroup = read("cgroup");
+        let in_pod = cgroup.contains(uid) || cgroup.contains(&uid.replace('-', "_"));
+        in_pod && read("cmdline").contains(program)
+    };
+    pids.into_iter().find(runs_it)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

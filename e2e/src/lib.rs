@@ -10,6 +10,7 @@ pub mod database;
 pub mod job;
 pub mod program;
 pub mod ray_client;
+pub mod runs;
 pub mod stage;
 pub mod testbed;
 pub mod wait;

@@ -4,15 +4,12 @@
 
 mod common;
 
-use std::{
-    fs,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use common::{stage, text};
 use squadron_e2e::{
     console::Told,
-    daemon::signal,
+    daemon::{process_of_pod, signal},
     job::{Job, PATIENCE},
     stage::NAMESPACE,
     testbed,
@@ -94,21 +91,6 @@ fn kill_agent(cluster: &str) {
     let path = ["-o", "jsonpath={.items[*].metadata.uid}"];
     let args = [["-n", NAMESPACE].as_slice(), &["get", "pods"], &selector, &path].concat();
     let uid = stage.kubectl(cluster, &args).unwrap();
-    let pid = process_of_pod(uid.trim()).expect("a process of the agent's pod");
+    let pid = process_of_pod(uid.trim(), "squadron-agent").expect("a process of the agent's pod");
     signal("KILL", pid).unwrap();
-}
-
-fn process_of_pod(uid: &str) -> Option<u32> {
-    assert!(!uid.is_empty(), "the agent has no pod");
-    let pids = fs::read_dir("/proc")
-        .unwrap()
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let runs_agent = |pid: &u32| {
-        let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
-        let cgroup = read("cgroup");
-        let in_pod = cgroup.contains(uid) || cgroup.contains(&uid.replace('-', "_"));
-        in_pod && read("cmdline").contains("squadron-agent")
-    };
-    pids.into_iter().find(runs_agent)
 }

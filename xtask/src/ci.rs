@@ -75,6 +75,7 @@ pub fn chaos() -> Result<()> {
     steps.step("console", build::web);
     steps.step("programs", build::programs);
     steps.tests("chaos", || Ok(e2e("chaos")));
+    steps.tests("lost clusters", || Ok(e2e("lost")));
     steps.finish()
 }
 

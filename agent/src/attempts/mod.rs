@@ -7,11 +7,12 @@
 mod observe;
 mod store;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use squadron_core::{
     fact::{AttemptFact, AttemptStep, Fact},
     id::AttemptId,
+    lease::{Standing, Terms},
 };
 use squadron_ray::plan::ObjectRef;
 use tokio::{
@@ -22,11 +23,12 @@ use tokio::{
 use crate::{
     clock,
     controller::{WriteError, Writer, reference},
+    lease::{Lease, Leave},
     logs::Logs,
-    plan::{self, Action, Desired, Phase, Policy},
+    plan::{self, Action, Desired, Observed, Phase, Policy, SeenJob},
     record::Recorder,
     uplink::Applied,
-    watch::Cache,
+    watch::{Cache, Kind, object},
 };
 
 pub use store::Store;
@@ -53,6 +55,11 @@ pub struct Attempts {
     pub policy: Policy,
     pub store: Store,
     pub applied: Applied,
+    pub lease: Lease,
+    /// Attempts that we would start.
+    pub accepts: watch::Sender<BTreeSet<AttemptId>>,
+    /// Attempts that the fencer says it stopped, as last read.
+    pub fenced: watch::Receiver<BTreeSet<AttemptId>>,
     /// Woken by every change of an object of ours.
     pub wake: Arc<Notify>,
 }
@@ -60,11 +67,13 @@ pub struct Attempts {
 impl Attempts {
     /// Runs until the process ends.
     pub async fn run(mut self, mut wanted: watch::Receiver<Option<Desired>>) {
+        let mut promises = self.lease.promises();
         loop {
             let pause = if self.cache.is_complete() { self.pass(&mut wanted).await } else { AFTER_FAILURE };
             tokio::select! {
                 changed = wanted.changed() => if changed.is_err() { return },
                 () = self.wake.notified() => {}
+                Ok(()) = promises.changed() => {}
                 () = tokio::time::sleep(pause) => {}
             }
         }
@@ -82,8 +91,16 @@ impl Attempts {
         }
         // What is wanted is remembered too.
         self.cache.expect_only(&self.store.memory.attempts().map(|(attempt, _)| attempt).collect());
-        let observed = observe::observe(&self.cache, &self.logs, desired.as_ref(), &self.store.memory);
-        let plan = plan::plan(desired.as_ref(), &observed, &self.store.memory, &self.policy, clock::now());
+        let mut observed = observe::observe(&self.cache, &self.logs, desired.as_ref(), &self.store.memory);
+        observed.fenced.clone_from(&self.fenced.borrow());
+        let leave = self.leave(desired.as_ref(), &observed);
+        let memory = &self.store.memory;
+        let plan = plan::plan(desired.as_ref(), &observed, memory, &self.policy, &leave, clock::now());
+        self.accepts.send_if_modified(|known| {
+            let news = *known != plan.accepts;
+            known.clone_from(&plan.accepts);
+            news
+        });
         let mut failed = false;
         for action in plan.actions {
             failed |= !self.act(action).await;
@@ -91,14 +108,54 @@ impl Attempts {
         if let Some(desired) = desired.filter(|_| !failed) {
             self.applied.set(desired.generation);
         }
+        let at_most = RESYNC.min(self.until_the_lease_ends());
         match plan.wake_at {
             _ if failed => AFTER_FAILURE,
             Some(at) => {
                 let left = u64::try_from(at.millis_since(clock::now())).unwrap_or(0);
-                Duration::from_millis(left.max(50)).min(RESYNC)
+                Duration::from_millis(left.max(50)).min(at_most)
             }
-            None => RESYNC,
+            None => at_most,
         }
+    }
+
+    /// What the lease says now.
+    fn leave(&self, desired: Option<&Desired>, observed: &Observed) -> Leave {
+        let ours = |job: &&SeenJob| !job.ended;
+        let running: Vec<AttemptId> =
+            observed.jobs.values().filter(ours).filter_map(|job| job.ours).collect();
+        desired.map(|desired| self.lease.leave(desired, &running, clock::tick())).unwrap_or_default()
+    }
+
+    /// What must stop then is stopped then.
+    fn until_the_lease_ends(&self) -> Duration {
+        let now = clock::tick();
+        match self.lease.standing(now) {
+            (Standing::Held { until }, _) => Duration::from_millis(until.since(now).max(1)),
+            _ => RESYNC,
+        }
+    }
+
+    /// Deletes everything of an attempt with the grace of the fence, what runs first. A pod that somebody else deletes with
+    /// a longer grace, as the garbage collector does, gets the shorter one.
+    async fn fence(&self, attempt: AttemptId) -> bool {
+        let grace = Terms::default().grace;
+        let mut done = true;
+        for kind in [Kind::BatchJob, Kind::Pod, Kind::RayCluster, Kind::RayJob] {
+            for object in self.cache.all(kind) {
+                let ends = object::is_deleted_within(&object, grace);
+                if ends || self.cache.attempt_or_remains(&object) != Some(attempt) {
+                    continue;
+                }
+                let deleted = self.writer.delete_within(&reference(&object), grace).await;
+                done &= deleted
+                    .inspect_err(
+                        |error| tracing::warn!(%error, %attempt, "a fenced attempt cannot be stopped yet"),
+                    )
+                    .is_ok();
+            }
+        }
+        done
     }
 
     /// False when the action must be tried again.
@@ -120,6 +177,10 @@ impl Attempts {
                 deleted
                     .inspect_err(|error| tracing::warn!(%error, %attempt, "a RayJob cannot be deleted"))
                     .is_ok()
+            }
+            Action::Fence { attempt } => {
+                tracing::warn!(%attempt, "the lease has ended; the attempt is stopped");
+                self.fence(attempt).await
             }
             Action::Report { attempt, step, message, phase } => {
                 self.tell(attempt, step, message, phase).await

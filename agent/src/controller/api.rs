@@ -71,9 +71,18 @@ impl Writer {
 
     /// Deletes in the background; an object that is gone already is a success.
     pub async fn delete(&self, target: &ObjectRef) -> Result<(), WriteError> {
+        self.delete_as(target, DeleteParams::background()).await
+    }
+
+    /// The same with another grace for its containers than its own, in milliseconds.
+    pub async fn delete_within(&self, target: &ObjectRef, grace: u64) -> Result<(), WriteError> {
+        let seconds = u32::try_from(grace.div_ceil(1_000)).unwrap_or(u32::MAX);
+        self.delete_as(target, DeleteParams::background().grace_period(seconds)).await
+    }
+
+    async fn delete_as(&self, target: &ObjectRef, how: DeleteParams) -> Result<(), WriteError> {
         let uid = (!target.uid.is_empty()).then(|| target.uid.clone());
-        let preconditions = Preconditions { uid: uid.clone(), resource_version: None };
-        let how = DeleteParams::background().preconditions(preconditions);
+        let how = how.preconditions(Preconditions { uid: uid.clone(), resource_version: None });
         // Before the call: the watch may tell the end earlier than the answer arrives.
         uid.iter().for_each(|uid| self.cache.note_deletion(uid));
         match self.api(target).delete(&target.name, &how).await {

@@ -30,7 +30,7 @@ pub fn build(attempt: &DesiredAttempt, cluster: ClusterId) -> Result<Value, Unbu
     let Value::Object(mut spec) = manifest["spec"].clone() else {
         return Err(Unbuildable("it has no spec".into()));
     };
-    add_environment(&mut spec, attempt);
+    add_environment(&mut spec, &environment(&manifest, attempt));
     Ok(json!({
         "apiVersion": "ray.io/v1",
         "kind": "RayJob",
@@ -38,7 +38,7 @@ pub fn build(attempt: &DesiredAttempt, cluster: ClusterId) -> Result<Value, Unbu
             "name": attempt.name,
             "namespace": attempt.namespace,
             "labels": labels(&manifest, attempt),
-            "annotations": annotations(&manifest, cluster),
+            "annotations": annotations(&manifest, attempt, cluster),
         },
         "spec": spec,
     }))
@@ -52,9 +52,10 @@ fn labels(manifest: &Value, attempt: &DesiredAttempt) -> Map<String, Value> {
     labels
 }
 
-fn annotations(manifest: &Value, cluster: ClusterId) -> Map<String, Value> {
+fn annotations(manifest: &Value, attempt: &DesiredAttempt, cluster: ClusterId) -> Map<String, Value> {
     let mut annotations = manifest["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
     annotations.insert(CLUSTER_ANNOTATION.into(), cluster.to_string().into());
+    annotations.insert(marks::ON_LOST.into(), attempt.on_lost().word().into());
     annotations
 }
 
@@ -64,28 +65,40 @@ fn queue_label(queue: &str) -> String {
     label.trim_end_matches(['.', '-', '_']).to_owned()
 }
 
-fn add_environment(spec: &mut Map<String, Value>, attempt: &DesiredAttempt) {
-    if let Some(cluster) = spec.get_mut("rayClusterSpec") {
-        add_to_template(cluster.pointer_mut("/headGroupSpec/template"), attempt);
-        let groups = cluster.get_mut("workerGroupSpecs").and_then(Value::as_array_mut);
-        for group in groups.into_iter().flatten() {
-            add_to_template(group.get_mut("template"), attempt);
-        }
-    }
-    add_to_template(spec.get_mut("submitterPodTemplate"), attempt);
-}
-
-/// Adds to the first container, which is the Ray container or the submitter.
-fn add_to_template(template: Option<&mut Value>, attempt: &DesiredAttempt) {
-    let container = template.and_then(|template| template.pointer_mut("/spec/containers/0"));
-    let Some(container) = container.and_then(Value::as_object_mut) else { return };
-    let ours = [
+/// What a driver needs to know of its attempt: which it is and, from the second on, where to go on from and why.
+fn environment(manifest: &Value, attempt: &DesiredAttempt) -> Vec<(&'static str, String)> {
+    let mut ours = vec![
         (marks::ENV_JOB_ID, attempt.id.job.to_string()),
         (marks::ENV_ATTEMPT, attempt.id.number.to_string()),
     ];
+    let checkpoint = manifest["metadata"]["annotations"][marks::CHECKPOINT].as_str().unwrap_or_default();
+    if !checkpoint.is_empty() {
+        ours.push((marks::ENV_CHECKPOINT, checkpoint.to_owned()));
+    }
+    if !attempt.before.is_empty() {
+        ours.push((marks::ENV_BEFORE, attempt.before.clone()));
+    }
+    ours
+}
+
+fn add_environment(spec: &mut Map<String, Value>, ours: &[(&'static str, String)]) {
+    if let Some(cluster) = spec.get_mut("rayClusterSpec") {
+        add_to_template(cluster.pointer_mut("/headGroupSpec/template"), ours);
+        let groups = cluster.get_mut("workerGroupSpecs").and_then(Value::as_array_mut);
+        for group in groups.into_iter().flatten() {
+            add_to_template(group.get_mut("template"), ours);
+        }
+    }
+    add_to_template(spec.get_mut("submitterPodTemplate"), ours);
+}
+
+/// Adds to the first container, which is the Ray container or the submitter.
+fn add_to_template(template: Option<&mut Value>, ours: &[(&'static str, String)]) {
+    let container = template.and_then(|template| template.pointer_mut("/spec/containers/0"));
+    let Some(container) = container.and_then(Value::as_object_mut) else { return };
     let mut env = container.get("env").and_then(Value::as_array).cloned().unwrap_or_default();
     env.retain(|entry| ours.iter().all(|(name, _)| entry["name"] != *name));
-    env.extend(ours.map(|(name, value)| json!({"name": name, "value": value})));
+    env.extend(ours.iter().map(|(name, value)| json!({"name": name, "value": value})));
     container.insert("env".into(), env.into());
 }
 
@@ -97,12 +110,42 @@ mod tests {
 
     fn attempt(manifest: &Value) -> DesiredAttempt {
         DesiredAttempt {
-            id: AttemptId { job: "0196f0a0-0000-7000-8000-000000000001".parse().unwrap(), number: 1 },
             queue: "acme/vision".into(),
             name: "train-00000001-1".into(),
             namespace: "ml".into(),
             manifest: manifest.to_string(),
+            on_lost: "fence".into(),
+            ..DesiredAttempt::bare(AttemptId {
+                job: "0196f0a0-0000-7000-8000-000000000001".parse().unwrap(),
+                number: 1,
+            })
         }
+    }
+
+    #[test]
+    fn a_second_attempt_is_told_where_and_why_it_goes_on() {
+        let ray = json!({"spec": {"containers": [{"name": "ray"}]}});
+        let manifest = json!({"apiVersion": "ray.io/v1", "kind": "RayJob",
+            "metadata": {"annotations": {"squadron.dev/checkpoint": "s3://b/c", "squadron.dev/on-lost": "rerun"}},
+            "spec": {"rayClusterSpec": {"headGroupSpec": {"template": ray}}}});
+        let mut second = attempt(&manifest);
+        (second.id.number, second.before) = (2, "east was silent".into());
+        let object = build(&second, cluster()).unwrap();
+        assert_eq!(
+            object["metadata"]["annotations"][marks::ON_LOST],
+            "fence",
+            "what was decided, not what was wished"
+        );
+        let env =
+            &object.pointer("/spec/rayClusterSpec/headGroupSpec/template/spec/containers/0/env").unwrap();
+        let told = |name: &str| {
+            env.as_array().unwrap().iter().find(|entry| entry["name"] == name).unwrap()["value"].clone()
+        };
+        assert_eq!(told("SQUADRON_ATTEMPT"), "2");
+        assert_eq!(
+            (told("SQUADRON_CHECKPOINT"), told("SQUADRON_BEFORE")),
+            (json!("s3://b/c"), json!("east was silent"))
+        );
     }
 
     fn cluster() -> ClusterId {

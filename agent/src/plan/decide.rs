@@ -1,11 +1,20 @@
 //! Decide: the rules of the planner, one attempt at a time.
 
-use squadron_core::{fact::AttemptStep, id::AttemptId, time::Timestamp};
+use squadron_core::{fact::AttemptStep, id::AttemptId, lease::NotStarted, time::Timestamp};
 
 use super::{Action, Desired, DesiredAttempt, Memory, Observed, Phase, Plan, Policy, SeenJob, build};
+use crate::lease::Leave;
 
 /// How long a finished attempt's RayJob waits for the end of its driver log before it is deleted, in milliseconds.
 const LOG_GRACE_MILLIS: i64 = 30_000;
+
+/// What the planner looks at.
+struct Look<'a> {
+    observed: &'a Observed,
+    memory: &'a Memory,
+    policy: &'a Policy,
+    leave: &'a Leave,
+}
 
 /// What to do now. `desired` is `None` until a desired state was received once; then nothing may be deleted.
 pub fn plan(
@@ -13,12 +22,14 @@ pub fn plan(
     observed: &Observed,
     memory: &Memory,
     policy: &Policy,
+    leave: &Leave,
     now: Timestamp,
 ) -> Plan {
     let mut plan = Plan::default();
     let Some(desired) = desired else { return plan };
+    let look = Look { observed, memory, policy, leave };
     for attempt in &desired.attempts {
-        plan.actions.extend(hold(attempt, observed, memory, policy));
+        hold(attempt, &look, &mut plan);
     }
     let wanted = |attempt: AttemptId| desired.attempts.iter().any(|desired| desired.id == attempt);
     for (attempt, phase) in memory.attempts().filter(|(attempt, _)| !wanted(*attempt)) {
@@ -35,19 +46,61 @@ pub fn plan(
 }
 
 /// An attempt that this cluster should hold.
-fn hold(attempt: &DesiredAttempt, observed: &Observed, memory: &Memory, policy: &Policy) -> Option<Action> {
-    let phase = memory.get(attempt.id);
+fn hold(attempt: &DesiredAttempt, look: &Look<'_>, plan: &mut Plan) {
+    let phase = look.memory.get(attempt.id);
     if matches!(phase, Some(Phase::Refused | Phase::Removed)) {
-        return None;
+        return;
     }
-    let seen = observed.jobs.get(&(attempt.namespace.clone(), attempt.name.clone()));
+    let seen = look.observed.jobs.get(&(attempt.namespace.clone(), attempt.name.clone()));
     match seen {
-        Some(job) if job.ours == Some(attempt.id) => held(attempt.id, phase),
-        Some(_) => Some(refuse(attempt.id, taken(attempt))),
-        None if matches!(phase, Some(Phase::Created | Phase::Released(_))) => {
-            removed_by_others(attempt.id, observed)
+        Some(job) if job.ours == Some(attempt.id) => {
+            let stops = phase == Some(Phase::Fencing) || look.leave.stops.contains_key(&attempt.id);
+            if stops && !job.ended {
+                stop(attempt.id, phase, plan);
+            } else {
+                plan.actions.extend(held(attempt.id, phase));
+            }
         }
-        None => Some(create(attempt, policy)),
+        Some(_) => plan.actions.push(refuse(attempt.id, taken(attempt))),
+        None if phase == Some(Phase::Fencing) => stopped(attempt.id, look.observed, plan),
+        None if matches!(phase, Some(Phase::Created | Phase::Released(_))) => {
+            plan.actions.extend(gone(attempt.id, look.observed));
+        }
+        None => start(attempt, look, plan),
+    }
+}
+
+/// The lease has ended: everything of the attempt stops. It is remembered first, so that a restart goes on with it.
+fn stop(attempt: AttemptId, phase: Option<Phase>, plan: &mut Plan) {
+    if phase != Some(Phase::Fencing) {
+        plan.actions.push(Action::Remember { attempt, phase: Some(Phase::Fencing) });
+    }
+    plan.actions.push(Action::Fence { attempt });
+}
+
+/// Its RayJob went because the lease had ended; told once nothing is left.
+fn stopped(attempt: AttemptId, observed: &Observed, plan: &mut Plan) {
+    if observed.remains.contains(&attempt) {
+        plan.actions.push(Action::Fence { attempt });
+    } else {
+        let message = "the control plane renewed nothing before the lease of this cluster ended".to_owned();
+        plan.actions.push(report(attempt, AttemptStep::Fenced, message, Some(Phase::Removed)));
+    }
+}
+
+/// Nothing has its name: it starts, is accepted, or is told to be gone.
+fn start(attempt: &DesiredAttempt, look: &Look<'_>, plan: &mut Plan) {
+    let action = create(attempt, look.policy);
+    let refused = !matches!(action, Action::Create { .. });
+    match look.leave.not_started.get(&attempt.id) {
+        Some(NotStarted::CreatedBefore) => plan.actions.extend(gone(attempt.id, look.observed)),
+        _ if refused => plan.actions.push(action),
+        // What a life before left of it must be gone first.
+        _ if look.observed.remains.contains(&attempt.id) => {}
+        None => plan.actions.push(action),
+        Some(NotStarted::NotAccepted) => _ = plan.accepts.insert(attempt.id),
+        // A newer answer of the control plane comes with the next heartbeat.
+        Some(NotStarted::Late | NotStarted::NoLease) => {}
     }
 }
 
@@ -77,10 +130,15 @@ fn taken(attempt: &DesiredAttempt) -> String {
     )
 }
 
-fn removed_by_others(attempt: AttemptId, observed: &Observed) -> Option<Action> {
-    let message = "someone other than Squadron deleted the RayJob".to_owned();
+/// It was created once and is not there any more.
+fn gone(attempt: AttemptId, observed: &Observed) -> Option<Action> {
+    let (step, message) = if observed.fenced.contains(&attempt) {
+        (AttemptStep::Fenced, "the fencer stopped it because nobody renewed the lease of this cluster")
+    } else {
+        (AttemptStep::Removed, "someone other than Squadron deleted the RayJob")
+    };
     (!observed.remains.contains(&attempt))
-        .then(|| report(attempt, AttemptStep::Removed, message, Some(Phase::Removed)))
+        .then(|| report(attempt, step, message.to_owned(), Some(Phase::Removed)))
 }
 
 /// An attempt that this cluster no longer should hold.

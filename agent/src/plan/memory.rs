@@ -20,6 +20,8 @@ pub enum Phase {
     Created,
     /// Its RayJob exists and is no longer desired since this time.
     Released(Timestamp),
+    /// It is being stopped because the lease ended.
+    Fencing,
     /// Refused for good; told.
     Refused,
     /// Created once, gone although desired; told.

@@ -6,6 +6,8 @@
 
 mod build;
 mod decide;
+#[cfg(test)]
+mod lease_tests;
 mod memory;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use squadron_core::{
     id::{AttemptId, ClusterId},
+    lease::Policy as OnLost,
     name::is_kubernetes_own,
     time::Timestamp,
 };
@@ -38,6 +41,42 @@ pub struct DesiredAttempt {
     pub namespace: String,
     /// RayJob as JSON text.
     pub manifest: String,
+    /// What happens to it when this cluster is lost: `wait`, `fence` or `rerun`.
+    #[serde(default)]
+    pub on_lost: String,
+    /// Epoch of the life of this agent whose acceptance the control plane committed; none while it is only offered.
+    #[serde(default)]
+    pub accepted_by: Option<u64>,
+    /// The control plane knows that its RayJob was created.
+    #[serde(default)]
+    pub created: bool,
+    /// Why the attempt before this one ended; empty for the first.
+    #[serde(default)]
+    pub before: String,
+}
+
+impl DesiredAttempt {
+    /// What happens to it when this cluster is lost; an unknown word stops nothing.
+    pub fn on_lost(&self) -> OnLost {
+        self.on_lost.parse().unwrap_or(OnLost::Wait)
+    }
+
+    /// One that says nothing but which it is.
+    #[cfg(test)]
+    pub fn bare(id: AttemptId) -> DesiredAttempt {
+        let [queue, name, namespace, manifest, on_lost, before] = Default::default();
+        DesiredAttempt {
+            id,
+            queue,
+            name,
+            namespace,
+            manifest,
+            on_lost,
+            before,
+            accepted_by: None,
+            created: false,
+        }
+    }
 }
 
 /// A RayJob that exists.
@@ -60,6 +99,8 @@ pub struct Observed {
     pub remains: BTreeSet<AttemptId>,
     /// Attempts whose driver log was taken to its end.
     pub log_ended: BTreeSet<AttemptId>,
+    /// Attempts that the fencer says it stopped.
+    pub fenced: BTreeSet<AttemptId>,
 }
 
 /// What this agent may do. A pod of a job chooses any service account of its namespace, so whoever may send a job into
@@ -108,6 +149,10 @@ pub enum Action {
         name: String,
         uid: String,
     },
+    /// Stop everything of the attempt now, with the grace of the fence.
+    Fence {
+        attempt: AttemptId,
+    },
     /// Tell the control plane, then remember `phase`; `None` forgets the attempt.
     Report {
         attempt: AttemptId,
@@ -126,5 +171,7 @@ pub enum Action {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Plan {
     pub actions: Vec<Action>,
+    /// Attempts that could start as soon as the control plane has committed that we accept them.
+    pub accepts: BTreeSet<AttemptId>,
     pub wake_at: Option<Timestamp>,
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 use super::*;
+use crate::lease::Leave;
 use proptest::prelude::*;
 use squadron_core::id::ClusterId;
 use std::collections::BTreeSet;
@@ -15,11 +16,11 @@ fn attempt(number: u32) -> AttemptId {
 fn wanted(number: u32, namespace: &str) -> DesiredAttempt {
     let manifest = r#"{"apiVersion":"ray.io/v1","kind":"RayJob","metadata":{"name":"t"},"spec":{}}"#;
     DesiredAttempt {
-        id: attempt(number),
         queue: "default".into(),
         name: format!("t-{number}"),
         namespace: namespace.into(),
         manifest: manifest.into(),
+        ..DesiredAttempt::bare(attempt(number))
     }
 }
 
@@ -60,6 +61,10 @@ fn apply(plan: &Plan, observed: &mut Observed, memory: &mut Memory) {
             Action::Delete { namespace, name, .. } => {
                 observed.jobs.remove(&(namespace.clone(), name.clone()));
             }
+            Action::Fence { attempt } => {
+                observed.jobs.retain(|_, job| job.ours != Some(*attempt));
+                observed.remains.remove(attempt);
+            }
             Action::Report { attempt, phase, .. } | Action::Remember { attempt, phase } => {
                 memory.set(*attempt, *phase);
             }
@@ -71,25 +76,25 @@ fn apply(plan: &Plan, observed: &mut Observed, memory: &mut Memory) {
 fn creates_once_then_tells_then_rests() {
     let want = desired(vec![wanted(1, "ml")]);
     let (mut observed, mut memory) = (Observed::default(), Memory::default());
-    let first = plan(Some(&want), &observed, &memory, &policy(), NOW);
+    let first = plan(Some(&want), &observed, &memory, &policy(), &Leave::default(), NOW);
     assert!(matches!(first.actions.as_slice(), [Action::Create { .. }]));
     apply(&first, &mut observed, &mut memory);
-    let second = plan(Some(&want), &observed, &memory, &policy(), NOW);
+    let second = plan(Some(&want), &observed, &memory, &policy(), &Leave::default(), NOW);
     assert_eq!(steps(&second), [(AttemptStep::Created, "")]);
     apply(&second, &mut observed, &mut memory);
-    assert_eq!(plan(Some(&want), &observed, &memory, &policy(), NOW), Plan::default());
+    assert_eq!(plan(Some(&want), &observed, &memory, &policy(), &Leave::default(), NOW), Plan::default());
 }
 
 #[test]
 fn a_namespace_outside_the_list_is_refused_once() {
     let want = desired(vec![wanted(1, "default")]);
     let (mut observed, mut memory) = (Observed::default(), Memory::default());
-    let first = plan(Some(&want), &observed, &memory, &policy(), NOW);
+    let first = plan(Some(&want), &observed, &memory, &policy(), &Leave::default(), NOW);
     let told = steps(&first);
     assert_eq!(told[0].0, AttemptStep::Refused);
     assert!(told[0].1.contains("namespace \"default\""), "{told:?}");
     apply(&first, &mut observed, &mut memory);
-    assert_eq!(plan(Some(&want), &observed, &memory, &policy(), NOW), Plan::default());
+    assert_eq!(plan(Some(&want), &observed, &memory, &policy(), &Leave::default(), NOW), Plan::default());
 }
 
 #[test]
@@ -100,7 +105,8 @@ fn no_list_opens_the_namespaces_of_the_agent_and_of_kubernetes() {
         let policy = Policy { namespaces, ..policy() };
         for namespace in closed {
             let want = desired(vec![wanted(1, namespace)]);
-            let told = plan(Some(&want), &Observed::default(), &Memory::default(), &policy, NOW);
+            let told =
+                plan(Some(&want), &Observed::default(), &Memory::default(), &policy, &Leave::default(), NOW);
             let [(AttemptStep::Refused, why)] = steps(&told)[..] else { panic!("{namespace}: {told:?}") };
             assert!(why.contains(namespace) && why.contains("submit to another namespace"), "{why}");
         }
@@ -112,7 +118,8 @@ fn without_a_list_every_ordinary_namespace_is_open() {
     let policy = Policy { namespaces: None, ..policy() };
     for namespace in ["default", "ml", "kubeflow", "squadron-tests"] {
         let want = desired(vec![wanted(1, namespace)]);
-        let first = plan(Some(&want), &Observed::default(), &Memory::default(), &policy, NOW);
+        let first =
+            plan(Some(&want), &Observed::default(), &Memory::default(), &policy, &Leave::default(), NOW);
         assert!(matches!(first.actions.as_slice(), [Action::Create { .. }]), "{namespace}: {first:?}");
     }
 }
@@ -122,16 +129,20 @@ fn a_foreign_object_of_the_same_name_is_never_adopted_or_deleted() {
     let mut observed = Observed::default();
     observed.jobs.insert(key(1), seen(None, false));
     let memory = Memory::default();
-    let refused = plan(Some(&desired(vec![wanted(1, "ml")])), &observed, &memory, &policy(), NOW);
+    let refused =
+        plan(Some(&desired(vec![wanted(1, "ml")])), &observed, &memory, &policy(), &Leave::default(), NOW);
     assert_eq!(steps(&refused)[0].0, AttemptStep::Refused);
-    assert_eq!(plan(Some(&desired(vec![])), &observed, &memory, &policy(), NOW), Plan::default());
+    assert_eq!(
+        plan(Some(&desired(vec![])), &observed, &memory, &policy(), &Leave::default(), NOW),
+        Plan::default()
+    );
 }
 
 #[test]
 fn silence_deletes_nothing() {
     let mut observed = Observed::default();
     observed.jobs.insert(key(1), seen(Some(attempt(1)), false));
-    assert_eq!(plan(None, &observed, &Memory::default(), &policy(), NOW), Plan::default());
+    assert_eq!(plan(None, &observed, &Memory::default(), &policy(), &Leave::default(), NOW), Plan::default());
 }
 
 #[test]
@@ -141,12 +152,12 @@ fn a_job_deleted_by_others_is_told_when_nothing_remains_and_not_made_again() {
     memory.set(attempt(1), Some(Phase::Created));
     let mut observed = Observed::default();
     observed.remains.insert(attempt(1));
-    assert_eq!(plan(Some(&want), &observed, &memory, &policy(), NOW), Plan::default());
+    assert_eq!(plan(Some(&want), &observed, &memory, &policy(), &Leave::default(), NOW), Plan::default());
     observed.remains.clear();
-    let told = plan(Some(&want), &observed, &memory, &policy(), NOW);
+    let told = plan(Some(&want), &observed, &memory, &policy(), &Leave::default(), NOW);
     assert_eq!(steps(&told), [(AttemptStep::Removed, "someone other than Squadron deleted the RayJob")]);
     apply(&told, &mut observed, &mut memory);
-    assert_eq!(plan(Some(&want), &observed, &memory, &policy(), NOW), Plan::default());
+    assert_eq!(plan(Some(&want), &observed, &memory, &policy(), &Leave::default(), NOW), Plan::default());
 }
 
 #[test]
@@ -160,10 +171,12 @@ fn a_finished_job_waits_for_its_log_and_a_running_one_does_not() {
         if log_ended {
             observed.log_ended.insert(attempt(1));
         }
-        let soon = plan(Some(&nothing), &observed, &memory, &policy(), NOW.plus_millis(29_999));
+        let soon =
+            plan(Some(&nothing), &observed, &memory, &policy(), &Leave::default(), NOW.plus_millis(29_999));
         assert_eq!(soon.actions.is_empty(), waits, "{ended} {log_ended}");
         assert_eq!(soon.wake_at.is_some(), waits);
-        let late = plan(Some(&nothing), &observed, &memory, &policy(), NOW.plus_millis(30_000));
+        let late =
+            plan(Some(&nothing), &observed, &memory, &policy(), &Leave::default(), NOW.plus_millis(30_000));
         assert!(matches!(late.actions.as_slice(), [Action::Delete { .. }]));
     }
 }
@@ -172,7 +185,7 @@ fn a_finished_job_waits_for_its_log_and_a_running_one_does_not() {
 fn an_attempt_that_was_never_created_is_told_removed_when_released() {
     let mut memory = Memory::default();
     memory.set(attempt(1), Some(Phase::Wanted));
-    let told = plan(Some(&desired(vec![])), &Observed::default(), &memory, &policy(), NOW);
+    let told = plan(Some(&desired(vec![])), &Observed::default(), &memory, &policy(), &Leave::default(), NOW);
     assert_eq!(steps(&told), [(AttemptStep::Removed, "")]);
 }
 
@@ -197,11 +210,11 @@ proptest! {
         let foreign: Vec<_> = observed.jobs.iter().filter(|(_, job)| job.ours.is_none()).map(|(key, _)| key.clone()).collect();
         let mut now = NOW;
         for _ in 0..6 {
-            let next = plan(Some(&want), &observed, &memory, &policy(), now);
+            let next = plan(Some(&want), &observed, &memory, &policy(), &Leave::default(), now);
             apply(&next, &mut observed, &mut memory);
             now = now.plus_millis(LOG_GRACE_MILLIS);
         }
-        let last = plan(Some(&want), &observed, &memory, &policy(), now);
+        let last = plan(Some(&want), &observed, &memory, &policy(), &Leave::default(), now);
         prop_assert_eq!(last, Plan::default());
         for key in foreign {
             prop_assert!(observed.jobs.contains_key(&key));

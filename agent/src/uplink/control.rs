@@ -10,8 +10,8 @@ use std::{
 
 use squadron_core::id::AttemptId;
 use squadron_proto::link::{
-    ControlDown, ControlUp, DesiredState, Heartbeat, Hello, control_down::Message as Down,
-    control_up::Message as Up,
+    Accept, AttemptRef, ControlDown, ControlUp, DesiredState, Heartbeat, Hello,
+    control_down::Message as Down, control_up::Message as Up,
 };
 use tokio::{
     sync::mpsc,
@@ -33,6 +33,8 @@ use crate::{
 
 const OPENING: Duration = Duration::from_secs(10);
 const OUTBOX: usize = 16;
+/// Attempts that one message accepts; the rest follows with the next.
+const MOST_ACCEPTED: usize = 500;
 
 /// Generation of the newest desired state that was applied.
 #[derive(Clone, Default)]
@@ -54,7 +56,6 @@ struct Conversation<'a> {
     up: mpsc::Sender<ControlUp>,
     down: Streaming<ControlDown>,
     token: Token,
-    beat: u64,
 }
 
 /// One connection, from dialling to its end.
@@ -76,7 +77,7 @@ async fn open<'a>(peer: &'a Peer, ends: &'a Ends) -> Result<(Conversation<'a>, D
     let (up, outgoing) = mpsc::channel(OUTBOX);
     let request = peer.request(&line.token, ReceiverStream::new(outgoing))?;
     let down = line.client.control(request).await.map_err(|status| failed(&status))?.into_inner();
-    let mut conversation = Conversation { peer, ends, up, down, token: line.token, beat: 0 };
+    let mut conversation = Conversation { peer, ends, up, down, token: line.token };
     let Down::Challenge(challenge) = conversation.next().await? else { return Err(out_of_order()) };
     let accepted_generation = ends.desired.borrow().as_ref().map_or(0, |known| known.generation);
     let hello = peer.hello(&challenge.nonce, &conversation.token, Vec::new());
@@ -96,10 +97,11 @@ impl Conversation<'_> {
     async fn hold(&mut self, every: Duration) -> LinkError {
         let mut beats = interval(every);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut heard = Instant::now();
+        let (mut heard, mut accepts) = (Instant::now(), self.ends.accepts.clone());
         loop {
             let done = tokio::select! {
                 _ = beats.tick() => self.beat().await,
+                Ok(()) = accepts.changed() => self.accept().await,
                 message = self.next() => match message {
                     Ok(message) => {
                         heard = Instant::now();
@@ -123,10 +125,10 @@ impl Conversation<'_> {
             self.token = self.peer.fresh_token().await?;
             self.send(Up::FreshToken(self.token.secret().to_owned())).await?;
         }
-        self.beat += 1;
+        self.accept().await?;
         let load = self.ends.spool.load();
         let beat = Heartbeat {
-            number: self.beat,
+            number: self.ends.lease.send(clock::tick()),
             sent_at_us: clock::now().0,
             desired_generation: self.ends.applied.get(),
             spool_bytes: load.bytes,
@@ -135,12 +137,30 @@ impl Conversation<'_> {
         self.send(Up::Heartbeat(beat)).await
     }
 
+    /// Says which attempts could start.
+    async fn accept(&self) -> Result<(), LinkError> {
+        let accepts = self.ends.accepts.borrow().clone();
+        if accepts.is_empty() {
+            return Ok(());
+        }
+        let name =
+            |attempt: &AttemptId| AttemptRef { job_id: attempt.job.to_string(), number: attempt.number };
+        let attempts = accepts.iter().take(MOST_ACCEPTED).map(name).collect();
+        self.send(Up::Accept(Accept { attempts })).await
+    }
+
     fn hear(&self, message: Down) {
-        let state = match message {
-            Down::Desired(state) => desired(state),
-            Down::Arrivals(said) => return self.ends.pictures.send_modify(|pictures| hear(pictures, said)),
-            _ => return,
-        };
+        match message {
+            Down::Desired(state) => self.hear_desired(state),
+            Down::Lease(promise) => self.ends.lease.promised(&promise),
+            Down::Arrivals(said) => self.ends.pictures.send_modify(|pictures| hear(pictures, said)),
+            _ => {}
+        }
+    }
+
+    fn hear_desired(&self, state: DesiredState) {
+        let answers = state.answers;
+        let state = desired(state);
         self.ends.desired.send_if_modified(|known| {
             let older = known.as_ref().is_some_and(|known| known.generation > state.generation);
             if older {
@@ -150,6 +170,7 @@ impl Conversation<'_> {
                 );
                 return false;
             }
+            self.ends.lease.desired(state.generation, answers);
             let news = known.as_ref() != Some(&state);
             *known = Some(state);
             news
@@ -197,6 +218,10 @@ fn desired(state: DesiredState) -> Desired {
             name: attempt.name,
             namespace: attempt.namespace,
             manifest: attempt.manifest,
+            on_lost: attempt.on_lost,
+            accepted_by: attempt.accepted_by,
+            created: attempt.created,
+            before: attempt.before,
         })
     });
     Desired { generation: state.generation, attempts: attempts.collect() }

@@ -22,12 +22,13 @@ pub use package::Incoming;
 pub use peer::{Peer, PeerSettings};
 pub use token::TokenFile;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use squadron_core::id::AttemptId;
 use tokio::{sync::watch, task::JoinSet};
 
 use self::backoff::Backoff;
-use crate::{arrivals::Pictures, plan::Desired, spool::Spool};
+use crate::{arrivals::Pictures, lease::Lease, plan::Desired, spool::Spool};
 
 /// Why a connection ended.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +62,9 @@ pub struct Ends {
     pub applied: Applied,
     /// What is to be told on RayJobs that arrived here.
     pub pictures: watch::Sender<Pictures>,
+    pub lease: Lease,
+    /// Attempts that could start as soon as the control plane has committed that we accept them.
+    pub accepts: watch::Receiver<BTreeSet<AttemptId>>,
     /// Beat interval that overrules the control plane's, if set.
     pub heartbeat: Option<Duration>,
 }

@@ -132,6 +132,7 @@ impl Peer {
             spooled_epochs,
             jwks: self.keys.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             accepted_generation: 0,
+            holds_leases: true,
         }
     }
 }

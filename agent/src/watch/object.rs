@@ -31,6 +31,12 @@ pub fn is_deleting(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
 
+/// Whether its deletion was asked for with at most `grace` milliseconds for its containers.
+pub fn is_deleted_within(object: &Value, grace: u64) -> bool {
+    let given = object["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or(0);
+    is_deleting(object) && given <= grace.div_ceil(1_000)
+}
+
 /// The attempt that the object's labels name, if both are well-formed. Anybody can write labels: whose the object really
 /// is, [`super::Cache::attempt`] knows.
 pub fn attempt(object: &Value) -> Option<AttemptId> {

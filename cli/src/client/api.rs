@@ -11,6 +11,7 @@ use squadron_api::{
     incident::{Incident, ResolveRequest},
     job::{CancelRequest, Job, JobDetail, JobFilter, SubmitReply, SubmitRequest},
     log::{ATTEMPT_HEADER, GAP_HEADER, LogQuery, OFFSET_HEADER},
+    lost::{QueueLossRequest, WordRequest},
     placement::{Decision, DecisionQuery, WaitingJob, WaitingQuery, Where, WhereRequest},
     policy::{PolicyQuery, PolicyReply},
     queue::{AddQueueRequest, Queue, SetTemplateRequest},
@@ -131,6 +132,24 @@ impl Client {
 
     pub async fn clear_alarm(&self, name: &str) -> Answer<Cluster> {
         self.ask(&Call::change(Method::POST, route::CLUSTER_CLEAR_ALARM, name)).await
+    }
+
+    /// Says that nothing runs on a silent cluster any more.
+    pub async fn declare_dead(&self, name: &str, reason: &str) -> Answer<Cluster> {
+        let request = WordRequest { reason: reason.to_owned() };
+        self.ask(&self.json(Call::change(Method::POST, route::CLUSTER_DECLARE_DEAD, name), &request)?).await
+    }
+
+    /// Says that nothing of a job runs on its silent cluster any more.
+    pub async fn vouch(&self, job: &str, reason: &str) -> Answer<Job> {
+        let request = WordRequest { reason: reason.to_owned() };
+        self.ask(&self.json(Call::change(Method::POST, route::JOB_VOUCH, job), &request)?).await
+    }
+
+    /// Sets what happens to a queue's jobs when their cluster is lost.
+    pub async fn set_queue_loss(&self, request: &QueueLossRequest) -> Answer<()> {
+        let call = self.json(Call::change(Method::PUT, route::QUEUE_LOSS, ""), request)?;
+        self.ask_text(&call).await.map(|_| ())
     }
 
     pub async fn revoke_cluster(&self, name: &str) -> Answer<Cluster> {

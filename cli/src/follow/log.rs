@@ -211,6 +211,7 @@ mod tests {
             object: String::new(),
             chosen_because: String::new(),
             ended_because: String::new(),
+            proof: String::new(),
             assigned_at: NOW,
             running_at: None,
             ended_at: ended.then_some(NOW),

@@ -10,6 +10,7 @@ use super::{
     View,
     amount::resources,
     arrival::arrived,
+    count,
     job::state_sentence,
     or_dash, plain,
     style::Style,
@@ -71,6 +72,16 @@ fn facts(detail: &JobDetail, view: View) -> String {
         facts.push(("runtime", span(job.ended_at.unwrap_or(view.now).millis_since(start))));
     }
     facts.push(("reason", or_dash(&job.reason)));
+    if !job.on_lost.is_empty() {
+        facts.push(("on loss", format!("{} ({})", plain(&job.on_lost), plain(&job.on_lost_because))));
+    }
+    let overlaps = detail.attempts.iter().filter(|attempt| attempt.proof == "overlap_allowed").count();
+    if overlaps > 0 {
+        facts.push((
+            "ran twice",
+            format!("possibly, {}: its policy allowed a second copy", count(overlaps, "time")),
+        ));
+    }
     match &detail.cost {
         Some(cost) => facts.push(("cost so far", plain(cost))),
         None if detail.pods.is_empty() => {}
@@ -224,6 +235,7 @@ mod tests {
                 chosen_because:
                     "east has room: the job asks for 2.5 cores, free are 6.5; no other cluster has".into(),
                 ended_because: String::new(),
+                proof: String::new(),
                 assigned_at: NOW.plus_millis(-598_000),
                 running_at: Some(NOW.plus_millis(-245_000)),
                 ended_at: None,
@@ -262,6 +274,7 @@ mod tests {
           submitted    2026-11-30T00:53:20Z (10 m ago)
           started      2026-11-30T00:59:15Z (4 m 05 s ago)
           runtime      4 m 05 s
+          on loss      wait (the job names no checkpoint)
           cost so far  0.12 EUR
 
         Timeline (2026-11-30, UTC)

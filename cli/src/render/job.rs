@@ -179,6 +179,8 @@ pub mod tests {
             version: 7,
             priority_class: None,
             priority: 0,
+            on_lost: "wait".into(),
+            on_lost_because: "the job names no checkpoint".into(),
             stale_since: None,
         }
     }

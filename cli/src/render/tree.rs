@@ -164,6 +164,8 @@ mod tests {
             queued: 2 * depth,
             running: depth,
             template: String::new(),
+            on_lost: String::new(),
+            allows_overlap: false,
             parent: (depth > 0).then(|| "acme".to_owned()),
             depth,
             weight: 1_500,

@@ -71,7 +71,14 @@ Examples:
 
 The agent of a revoked cluster is refused from then on. Jobs that run there are not stopped.";
 
-/// Clusters: add, list, show, accept, clear-alarm, revoke; who may submit in them
+const DEAD_HELP: &str = "\
+Examples:
+  squadron cluster declare-dead east --reason \"the machines were returned\"
+  squadron cluster declare-dead east --reason \"the rack burnt\" --yes
+
+Jobs of that cluster start elsewhere within seconds, whatever their policy. If something of them still runs there, it runs twice. The audit log keeps your words. A cluster that is heard cannot be declared dead.";
+
+/// Clusters: add, list, show, accept, clear-alarm, declare-dead, revoke; who may submit in them
 #[derive(Debug, Args)]
 #[command(visible_alias = "clusters", after_help = HELP, args_conflicts_with_subcommands = true)]
 pub struct ClusterArgs {
@@ -112,6 +119,18 @@ enum ClusterVerb {
     ClearAlarm {
         /// Name or id
         name: String,
+    },
+    /// Say that nothing runs on a silent cluster any more
+    #[command(after_help = DEAD_HELP)]
+    DeclareDead {
+        /// Name or id
+        name: String,
+        /// How you know; kept in the audit log
+        #[arg(long)]
+        reason: String,
+        /// Do not ask
+        #[arg(short, long)]
+        yes: bool,
     },
     /// Refuse a cluster's agent from now on
     #[command(after_help = REVOKE_HELP)]
@@ -173,6 +192,19 @@ pub async fn run(args: ClusterArgs, app: &App) -> Result<Exit, Failure> {
         ClusterVerb::Accept(args) => accept(&args, app).await,
         ClusterVerb::ClearAlarm { name } => {
             said(app, &app.client()?.clear_alarm(&name).await?);
+            Ok(Exit::Ok)
+        }
+        ClusterVerb::DeclareDead { name, reason, yes } => {
+            let client = app.client()?;
+            let cluster = client.cluster(&name).await?;
+            let name = plain(&cluster.name);
+            confirm(
+                &format!("start every job of {name} elsewhere? What still runs there would run twice"),
+                yes,
+            )?;
+            let cluster = client.declare_dead(&name, &reason).await?;
+            said(app, &cluster);
+            app.out.note(&format!("its jobs are queued again; see {} list", app.program));
             Ok(Exit::Ok)
         }
         ClusterVerb::Revoke { name, yes } => {

@@ -21,6 +21,7 @@ mod submit;
 mod token;
 mod usage;
 mod version;
+mod vouch;
 mod wait;
 mod why;
 
@@ -40,6 +41,7 @@ pub enum Verb {
     Logs(logs::LogsArgs),
     Wait(wait::WaitArgs),
     Cancel(cancel::CancelArgs),
+    Vouch(vouch::VouchArgs),
     Cluster(cluster::ClusterArgs),
     Queue(queue::QueueArgs),
     Apply(apply::ApplyArgs),
@@ -69,6 +71,7 @@ pub async fn run(verb: Verb, app: &App) -> Result<Exit, Failure> {
         Verb::Logs(args) => logs::run(args, app).await,
         Verb::Wait(args) => wait::run(args, app).await,
         Verb::Cancel(args) => cancel::run(args, app).await,
+        Verb::Vouch(args) => vouch::run(args, app).await,
         Verb::Cluster(args) => cluster::run(args, app).await,
         Verb::Queue(args) => queue::run(args, app).await,
         Verb::Apply(args) => apply::apply(args, app).await,

@@ -1,6 +1,7 @@
 //! `queue`: where jobs wait and who pays.
 
 use clap::{Args, Subcommand};
+use squadron_api::lost::QueueLossRequest;
 use squadron_api::placement::WaitingQuery;
 use squadron_core::name::QueueName;
 
@@ -46,6 +47,11 @@ Examples:
 
 WAITS counts from the submission, SINCE from the last change of the causes; the code and the sentence are of the first blocker. \
 squadron why ID tells the others.";
+const LOSS_HELP: &str = "\
+Examples:
+  squadron queue on-lost research fence                  # its jobs resume: they start elsewhere after the lease
+  squadron queue on-lost research job                    # as each job says of itself
+  squadron queue on-lost sweeps job --allow-overlap      # jobs may ask for rerun";
 
 const LIST_HELP: &str = "\
 Examples:
@@ -86,6 +92,17 @@ enum QueueVerb {
         /// Make them from the default template again
         #[arg(long, conflicts_with = "template")]
         no_template: bool,
+    },
+    /// Say what happens to a queue's jobs when their cluster is lost
+    #[command(after_help = LOSS_HELP)]
+    OnLost {
+        name: QueueName,
+        /// For jobs that ask for nothing; job: as the job says of itself
+        #[arg(value_parser = ["wait", "fence", "job"])]
+        policy: String,
+        /// Let jobs ask for rerun: two copies at once until the old one's lease ends; needs an administrator
+        #[arg(long)]
+        allow_overlap: bool,
     },
     /// Print a queue's template
     #[command(after_help = SHOW_HELP)]
@@ -142,6 +159,13 @@ pub async fn run(args: QueueArgs, app: &App) -> Result<Exit, Failure> {
             };
             app.client()?.set_template(name.as_str(), template.unwrap_or_default()).await?;
             app.out.note(&format!("what Ray's own client submits to queue {name} {word} from now on"));
+        }
+        QueueVerb::OnLost { name, policy, allow_overlap } => {
+            let on_lost = Some(policy).filter(|word| word != "job");
+            let told = on_lost.clone().unwrap_or_else(|| "as the job says".to_owned());
+            let request = QueueLossRequest { name: name.to_string(), on_lost, allow_overlap };
+            app.client()?.set_queue_loss(&request).await?;
+            app.out.note(&format!("jobs submitted to queue {name} from now on: {told}"));
         }
         QueueVerb::Show { name } => show(&name, app).await?,
         QueueVerb::Waiting(args) => waiting(&args, app).await?,

@@ -29,6 +29,7 @@ Examples:
   squadron submit train.yaml -q research           # prints id, place in line, console page
   squadron submit train.yaml -q research --logs    # stays and shows the driver's output
   squadron submit train.yaml -q research --wait    # exits 0, 10 (failed) or 11 (cancelled)
+  squadron submit train.yaml --on-lost fence       # it resumes: starts elsewhere when its cluster is lost
   squadron submit train.yaml --dry-run=client      # checks the manifest, sends nothing
   squadron submit train.yaml --dry-run -o json     # the server checks it all
   helm template … | squadron submit - -q research --cluster east
@@ -51,6 +52,9 @@ pub struct SubmitArgs {
     /// Priority class; without it the manifest's label kueue.x-k8s.io/priority-class counts
     #[arg(long, value_name = "NAME")]
     priority: Option<K8sName>,
+    /// What happens when its cluster is lost: wait, fence or rerun [default: as the manifest or the queue says]
+    #[arg(long, value_name = "POLICY", value_parser = ["wait", "fence", "rerun"])]
+    on_lost: Option<String>,
     /// Stay until the job ends; the exit code says how it ended
     #[arg(long)]
     wait: bool,
@@ -116,6 +120,7 @@ fn request(args: &SubmitArgs, manifest: &Manifest, queue: &str) -> SubmitRequest
         queue: queue.to_owned(),
         cluster: args.cluster.as_ref().map(ToString::to_string),
         priority_class: args.priority.as_ref().map(ToString::to_string),
+        on_lost: args.on_lost.clone(),
         dry_run: args.dry_run == Some(DryRun::Server),
     }
 }

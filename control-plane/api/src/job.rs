@@ -27,6 +27,10 @@ pub struct SubmitRequest {
     /// How urgent it is; without it the manifest's label `kueue.x-k8s.io/priority-class` counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority_class: Option<String>,
+    /// What happens when its cluster is lost: `wait`, `fence` or `rerun`; the manifest's annotation
+    /// `squadron.dev/on-lost` counts when this is absent, then the queue's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_lost: Option<String>,
     /// Check everything, change nothing.
     #[serde(default)]
     pub dry_run: bool,
@@ -81,6 +85,12 @@ pub struct Job {
     /// What the class was worth then; 0 without one. Higher goes first.
     #[serde(default)]
     pub priority: i32,
+    /// What happens when its cluster is lost: `wait`, `fence` or `rerun`.
+    #[serde(default)]
+    pub on_lost: String,
+    /// Why that.
+    #[serde(default)]
+    pub on_lost_because: String,
     /// Set while the cluster of a live attempt is silent: since when its word is old.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub stale_since: Option<Timestamp>,
@@ -116,6 +126,10 @@ pub struct Attempt {
     /// Why this cluster was chosen, as the dispatcher wrote it.
     pub chosen_because: String,
     pub ended_because: String,
+    /// The proof with which it was given up when its cluster was lost, for example `lease_ended`; `overlap_allowed` says
+    /// that two copies may have run. Empty for every other end.
+    #[serde(default)]
+    pub proof: String,
     #[schema(value_type = String, format = DateTime)]
     pub assigned_at: Timestamp,
     #[schema(value_type = Option<String>, format = DateTime)]

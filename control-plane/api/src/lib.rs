@@ -11,6 +11,7 @@ pub mod error;
 pub mod incident;
 pub mod job;
 pub mod log;
+pub mod lost;
 pub mod placement;
 pub mod policy;
 pub mod queue;

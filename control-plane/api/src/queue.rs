@@ -20,6 +20,12 @@ pub struct Queue {
     /// RayJob (YAML) that jobs of Ray's own client are made from; empty for the default one.
     #[serde(default)]
     pub template: String,
+    /// What happens to jobs that ask for nothing when their cluster is lost: `wait` or `fence`; empty: as the job says.
+    #[serde(default)]
+    pub on_lost: String,
+    /// Jobs may ask for two copies at once.
+    #[serde(default)]
+    pub allows_overlap: bool,
     /// The queue above it; absent for a root.
     #[serde(default)]
     pub parent: Option<String>,

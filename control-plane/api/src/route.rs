@@ -37,6 +37,8 @@ pub const JOB_DECISIONS: &str = "/api/v1/jobs/{job}/decisions";
 pub const JOB_WHERE: &str = "/api/v1/jobs/{job}/where";
 /// `POST` a [`crate::placement::WhereRequest`]; answers [`crate::placement::Where`].
 pub const WHERE: &str = "/api/v1/where";
+/// `POST` a [`crate::lost::WordRequest`]; answers [`crate::job::Job`].
+pub const JOB_VOUCH: &str = "/api/v1/jobs/{job}/vouch";
 /// `POST` a [`crate::job::CancelRequest`]; answers [`crate::job::Job`].
 pub const JOB_CANCEL: &str = "/api/v1/jobs/{job}/cancel";
 /// `GET` with a [`crate::log::LogQuery`]: the driver's bytes as they are, `application/octet-stream`, with the headers
@@ -58,6 +60,11 @@ pub const CLUSTER_REVOKE: &str = "/api/v1/clusters/{cluster}/revoke";
 /// `DELETE` with a [`crate::arrival::DisallowQueueQuery`].
 pub const CLUSTER_QUEUES: &str = "/api/v1/clusters/{cluster}/queues";
 
+/// `POST` a [`crate::lost::WordRequest`]; answers [`crate::cluster::Cluster`].
+pub const CLUSTER_DECLARE_DEAD: &str = "/api/v1/clusters/{cluster}/declare-dead";
+
+/// `PUT` a [`crate::lost::QueueLossRequest`].
+pub const QUEUE_LOSS: &str = "/api/v1/queues/loss";
 /// `POST` a [`crate::queue::AddQueueRequest`], answers [`crate::queue::Queue`]; `GET` a page of it; `PUT` a
 /// [`crate::queue::SetTemplateRequest`].
 pub const QUEUES: &str = "/api/v1/queues";

@@ -49,6 +49,9 @@ pub struct Running {
 
 /// Starts everything. Returns when both listeners answer.
 pub async fn start(options: Serve) -> anyhow::Result<Running> {
+    Settings::terms(Duration::from_secs(options.heartbeat.into()), options.lease.into())
+        .check()
+        .context("--lease and --heartbeat do not go together")?;
     let lock = data::open(&options.data)?;
     let (store, postgres) = database(&options).await?;
     let started = on_database(&options, store.clone()).await;
@@ -146,11 +149,13 @@ async fn bind(address: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
 
 fn settings(options: &Serve, people: SocketAddr, ca_bundle: String) -> Settings {
     let public_url = options.public_url.clone().unwrap_or_else(|| own_url(people));
+    let heartbeat = Duration::from_secs(options.heartbeat.into());
     Settings {
         public_url: public_url.trim_end_matches('/').to_owned(),
         agent_address: options.agent_address.clone(),
         ca_bundle,
-        heartbeat: Duration::from_secs(options.heartbeat.into()),
+        heartbeat,
+        lease: Settings::terms(heartbeat, options.lease.into()),
         finished_retention: Duration::from_secs(options.finished_retention.into()),
     }
 }

@@ -16,6 +16,9 @@ pub mod incidents;
 pub mod jobs;
 mod layers;
 pub mod logs;
+pub mod lost;
+#[cfg(test)]
+mod lost_tests;
 pub mod openapi;
 pub mod page;
 pub mod policy;
@@ -52,6 +55,7 @@ pub fn router(state: &AppState, stop: CancellationToken) -> (Router, Vec<Route>)
     let routes = arrivals::mount(routes);
     let routes = jobs::mount(routes);
     let routes = logs::mount(routes);
+    let routes = lost::mount(routes);
     let routes = queues::mount(routes);
     let routes = policy::mount(routes);
     let routes = incidents::mount(routes);

@@ -5,7 +5,7 @@ use squadron_api::error::Problem;
 use utoipa::OpenApi;
 
 use super::{
-    arrivals, audit, clusters, events, health, incidents, jobs, logs, policy, prices, queues, ray_jobs,
+    arrivals, audit, clusters, events, health, incidents, jobs, logs, lost, policy, prices, queues, ray_jobs,
     routes::{Access, Routes},
     session, tokens, usage,
 };
@@ -34,6 +34,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
         clusters::Doc::openapi(),
         arrivals::Doc::openapi(),
         logs::Doc::openapi(),
+        lost::Doc::openapi(),
         jobs::Doc::openapi(),
         queues::Doc::openapi(),
         policy::Doc::openapi(),

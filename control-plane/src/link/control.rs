@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use prost::Message as _;
+use squadron_core::id::AttemptId;
 use squadron_proto::{
     CONTROL_LIMIT,
     link::{
@@ -21,10 +22,11 @@ use super::{
     Down, LinkService,
     guest::Guest,
     hello,
+    leases::{self, Leases},
     stream::{End, HELLO_DEADLINE, Outbox, Session, out_of_order, serve},
     told::Teller,
 };
-use crate::clock;
+use crate::{clock, wake::Topic};
 
 /// How often a desired state that could not be read is tried again.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
@@ -59,8 +61,9 @@ async fn run(
     out.send(down(DownMessage::Welcome(welcome))).await?;
     tracing::info!(cluster = session.guest.name, epoch = session.epoch.0, "an agent is connected");
     let arrivals = session.service.told.to(session.guest.cluster);
-    let mut control =
-        Control { session, arrivals, first: None, sent: None, quiet_after: beat * 4, heard: Instant::now() };
+    let lease = said.holds_leases.then(|| Leases::follow(&session));
+    let (first, sent, quiet_after, heard) = (None, None, beat * 4, Instant::now());
+    let mut control = Control { session, arrivals, lease, first, sent, quiet_after, heard };
     control.converse(&mut up, out).await
 }
 
@@ -100,6 +103,8 @@ async fn next(up: &mut Streaming<ControlUp>) -> Result<UpMessage, End> {
 struct Control {
     session: Session,
     arrivals: Teller,
+    /// Renewals of an agent that holds leases.
+    lease: Option<Leases>,
     /// Generation that was sent first on this stream, and last.
     first: Option<u64>,
     sent: Option<u64>,
@@ -124,6 +129,7 @@ impl Control {
                 message = next(up) => self.hear(message?, out).await?,
                 news = self.session.news() => news?,
                 () = self.arrivals.changed() => {}
+                granted = leases::next(&mut self.lease) => out.send(down(DownMessage::Lease(granted))).await?,
                 () = sleep_until(try_again.min(self.heard + self.quiet_after)) => {
                     if self.heard.elapsed() >= self.quiet_after {
                         return Err(End::Gone);
@@ -139,6 +145,10 @@ impl Control {
         match message {
             UpMessage::Heartbeat(beat) => self.beat(&beat, out).await,
             UpMessage::FreshToken(token) => self.session.renew(token).await,
+            UpMessage::Accept(accept) => {
+                self.accept(&leases::accepted(&accept)).await;
+                Ok(())
+            }
             UpMessage::Hello(_) => Err(out_of_order("a second hello")),
         }
     }
@@ -152,6 +162,9 @@ impl Control {
             spool_bytes: i64::try_from(beat.spool_bytes).unwrap_or(i64::MAX),
             applied_generation: applied(self.first, self.sent, beat.desired_generation),
         });
+        if let Some(lease) = &self.lease {
+            lease.ask(beat.number);
+        }
         out.send(down(DownMessage::HeartbeatReply(HeartbeatReply {
             number: beat.number,
             received_at_us: now.0,
@@ -159,11 +172,38 @@ impl Control {
         .await
     }
 
+    /// The agent is ready to start attempts; the desired state says when that is committed. A database that is away is
+    /// asked again with the next heartbeat.
+    async fn accept(&self, attempts: &[AttemptId]) {
+        let app = &self.session.service.app;
+        match app.store.accept(self.session.guest.cluster, self.session.epoch, attempts).await {
+            Ok(true) => app.wake.notify(Topic::Desired),
+            Ok(false) => {}
+            Err(error) => tracing::warn!(%error, "accepted attempts wait for the database"),
+        }
+    }
+
+    /// An agent that holds no leases starts what it gets, so whatever it may get counts as accepted.
+    async fn accept_for_the_agent(&self) {
+        let read = self.session.service.app.store.desired(self.session.guest.cluster).await;
+        let open = |row: &DesiredRow| row.accepted_by.is_none() && !row.created;
+        let rows = read.map(|(_, rows)| rows).unwrap_or_default();
+        let offered: Vec<AttemptId> = rows.iter().filter(|row| open(row)).map(|row| row.id).collect();
+        if !offered.is_empty() {
+            self.accept(&offered).await;
+        }
+    }
+
     /// Sends the desired state if a newer one exists. False when it could not be read.
     async fn send_desired(&mut self, out: &Outbox<ControlDown>) -> Result<bool, End> {
         let newest = self.session.desired_generation();
         if self.sent.is_some_and(|sent| sent >= newest) {
             return Ok(true);
+        }
+        // Read before the set: a set that is older than the renewal could hold what was given up before it.
+        let answers = self.lease.as_ref().map_or(0, Leases::committed);
+        if self.lease.is_none() {
+            self.accept_for_the_agent().await;
         }
         let (generation, rows) =
             match self.session.service.app.store.desired(self.session.guest.cluster).await {
@@ -174,7 +214,7 @@ impl Control {
                 }
             };
         let generation = u64::try_from(generation).unwrap_or(0);
-        let state = DesiredState { generation, attempts: rows.into_iter().map(attempt).collect() };
+        let state = DesiredState { generation, attempts: rows.into_iter().map(attempt).collect(), answers };
         if state.encoded_len() + 64 > squadron_proto::DESIRED_LIMIT {
             // The dispatcher assigns nothing that would not fit; heartbeats and what was sent before go on anyway.
             let message =
@@ -205,6 +245,10 @@ fn attempt(row: DesiredRow) -> DesiredAttempt {
         name: row.object_name,
         namespace: row.namespace,
         manifest: row.manifest,
+        on_lost: row.on_lost.word().to_owned(),
+        accepted_by: row.accepted_by.map(|epoch| epoch.0),
+        created: row.created,
+        before: row.before,
     }
 }
 

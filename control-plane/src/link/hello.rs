@@ -80,6 +80,7 @@ fn row(app: &AppState, guest: &Guest, hello: &Hello, public_key: [u8; 32]) -> ag
         public_key,
         agent_version: hello.agent_version.clone(),
         kubernetes_version: hello.kubernetes_version.clone(),
+        holds_leases: hello.holds_leases,
         silence: app.settings.silence(clock::now()),
         audit: refuse::entry(Some(guest.cluster), "link.take_over", &detail),
     }

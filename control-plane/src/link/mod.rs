@@ -11,6 +11,7 @@ mod guest;
 mod hello;
 mod ingest;
 mod keys;
+mod leases;
 mod limit;
 mod package;
 mod records;
@@ -33,7 +34,7 @@ use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming, service::Routes};
 
-use self::{beats::Beats, limit::Limit, registry::Registry, seats::Seats, told::Told};
+use self::{beats::Beats, leases::Renewals, limit::Limit, registry::Registry, seats::Seats, told::Told};
 use crate::state::AppState;
 
 /// Room for the frame of a message around its payload, in bytes.
@@ -48,6 +49,7 @@ pub struct LinkService {
     registry: Registry,
     beats: Beats,
     told: Told,
+    renewals: Renewals,
     enrolments: Limit,
     /// Calls for clusters that do not exist.
     guesses: Limit,
@@ -62,6 +64,7 @@ pub fn router(app: &AppState, stop: CancellationToken) -> axum::Router {
         registry: Registry::start(app.clone(), stop.clone()),
         beats: Beats::start(app.clone(), stop.clone()),
         told: Told::start(app.clone(), stop.clone()),
+        renewals: Renewals::start(app.clone(), stop.clone()),
         enrolments: Limit::default(),
         guesses: Limit::default(),
         seats: Seats::default(),

@@ -11,12 +11,13 @@ use squadron_core::{
     attempt::{Event, advance as next},
     fact::ArrivalFact,
     id::{ClusterId, JobId},
+    lease::choose,
     time::Timestamp,
 };
 use squadron_store::{
     PgConnection, Result, arrival, audit,
     job::{self, NewJob, advance},
-    term,
+    queue, term,
 };
 use uuid::Uuid;
 
@@ -178,6 +179,11 @@ async fn new_job(
     if !fact.cluster.is_empty() && pinned.is_none() {
         return Ok(Err(decide::unknown_cluster(&fact.cluster)));
     }
+    let lease = queue::lease(db, &fact.queue).await?;
+    let on_lost = match submit::wish(None, &parsed).and_then(|wish| choose(&wish, lease)) {
+        Ok(chosen) => chosen,
+        Err(refused) => return Ok(Err(decide::invalid(&refused.to_string()))),
+    };
     Ok(Ok(NewJob {
         id: id(cluster, fact),
         name: parsed.name.clone(),
@@ -189,6 +195,7 @@ async fn new_job(
         rayjob: parsed.manifest.to_string(),
         gang: submit::gang(&parsed),
         pinned,
+        on_lost,
         submitted_at: clock::now(),
     }))
 }

@@ -67,6 +67,7 @@ impl Plane {
                 ca_bundle: String::new(),
                 heartbeat: Duration::from_secs(10),
                 finished_retention: Duration::ZERO,
+                lease: squadron_core::lease::Terms::default(),
             },
         });
         app.store.ensure_queue(&"research".parse().unwrap(), NOW).await.unwrap();

@@ -10,6 +10,9 @@ pub mod correlate;
 pub mod dispatch;
 mod duty;
 mod estimates;
+pub mod lost;
+#[cfg(test)]
+mod lost_tests;
 pub mod packages;
 pub mod project;
 pub mod release;
@@ -55,6 +58,7 @@ pub async fn run(app: AppState) {
                 ..Task::new("correlate", Topic::Facts, |app, holder| Box::pin(correlate::pass(app, holder)))
             }
         ),
+        lost::run(&app, holder),
         forever(
             &app,
             holder,

@@ -30,6 +30,10 @@ use crate::{
 };
 
 async fn app() -> AppState {
+    app_with(squadron_core::lease::Terms::default()).await
+}
+
+pub async fn app_with(lease: squadron_core::lease::Terms) -> AppState {
     AppState::new(Shared {
         store: testing::store().await,
         wake: Wake::default(),
@@ -39,6 +43,7 @@ async fn app() -> AppState {
             agent_address: String::new(),
             ca_bundle: String::new(),
             heartbeat: Duration::from_secs(10),
+            lease,
             finished_retention: Duration::ZERO,
         },
     })
@@ -57,12 +62,12 @@ async fn settle(app: &AppState, holder: Uuid) {
     }
 }
 
-async fn heard(store: &Store) {
+pub async fn heard(store: &Store) {
     let update = "update cluster set last_heard_at = to_timestamp($1::float8 / 1000000)";
     fixture::execute(store, update, clock::now().0).await;
 }
 
-async fn ready(app: &AppState, name: &str) -> ClusterId {
+pub async fn ready(app: &AppState, name: &str) -> ClusterId {
     let cluster = fixture::cluster(&app.store, name).await;
     heard(&app.store).await;
     fixture::facts(&app.store, cluster, vec![Fact::Node(fixture::node("n1"))]).await;

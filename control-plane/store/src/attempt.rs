@@ -3,11 +3,12 @@
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     dispatch::Usage,
-    id::{AttemptId, ClusterId, JobId},
+    id::{AttemptId, ClusterId, Epoch, JobId},
+    lease::Policy,
     time::Timestamp,
 };
 
-use crate::{Result, Store, at, stamp, stamp_opt};
+use crate::{Result, Store, at, job::policy, stamp, stamp_opt};
 
 /// An attempt that a cluster should hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,6 +20,14 @@ pub struct DesiredRow {
     pub namespace: String,
     /// The RayJob as JSON.
     pub manifest: String,
+    /// What the job wants when the cluster is lost.
+    pub on_lost: Policy,
+    /// The life of the agent whose acceptance was committed.
+    pub accepted_by: Option<Epoch>,
+    /// The agent said that the RayJob exists.
+    pub created: bool,
+    /// Why the attempt before this one ended; empty for the first.
+    pub before: String,
 }
 
 /// An attempt as people look at it.
@@ -36,6 +45,8 @@ pub struct AttemptRow {
     pub ended_at: Option<Timestamp>,
     /// When the control plane learnt of the end.
     pub end_learnt_at: Option<Timestamp>,
+    /// The word of the proof with which it was closed as lost; empty for every other end.
+    pub proof: String,
 }
 
 /// The attempt that a row's columns `job_id` and `attempt` name.
@@ -114,7 +125,7 @@ impl Store {
     pub async fn attempts(&self, job: JobId) -> Result<Vec<AttemptRow>> {
         let rows = sqlx::query(
             "select a.number, c.name as cluster, a.state, a.object_name, a.chosen_because, a.ended_because,
-                    a.assigned_at, a.running_at, a.ended_at, coalesce(a.end_learnt_at, a.ended_at) as end_learnt_at
+                    a.assigned_at, a.running_at, a.ended_at, a.proof, coalesce(a.end_learnt_at, a.ended_at) as end_learnt_at
              from attempt a join cluster c on c.id = a.cluster_id where a.job_id = $1 order by a.number",
         )
         .bind(job.0)
@@ -157,8 +168,10 @@ async fn desired(db: &mut PgConnection, cluster: ClusterId) -> Result<(i64, Vec<
         .await?
         .unwrap_or(0);
     let rows = sqlx::query(
-        "select a.job_id, a.number as attempt, a.object_name, j.queue, j.namespace, j.rayjob
+        "select a.job_id, a.number as attempt, a.object_name, a.accepted_epoch, a.created_at is not null as created,
+                j.queue, j.namespace, j.rayjob, j.on_lost, coalesce(before.ended_because, '') as before
          from attempt a join job j on j.id = a.job_id
+         left join attempt before on before.job_id = a.job_id and before.number = a.number - 1
          where a.cluster_id = $1 and a.desired order by a.job_id, a.number",
     )
     .bind(cluster.0)
@@ -173,9 +186,19 @@ async fn desired(db: &mut PgConnection, cluster: ClusterId) -> Result<(i64, Vec<
             object_name: row.try_get("object_name")?,
             namespace: row.try_get("namespace")?,
             manifest: row.try_get("rayjob")?,
+            on_lost: policy(row.try_get("on_lost")?)?,
+            accepted_by: accepted_by(row)?,
+            created: row.try_get("created")?,
+            before: row.try_get("before")?,
         });
     }
     Ok((generation, held))
+}
+
+/// The life whose acceptance the column `accepted_epoch` holds.
+pub(crate) fn accepted_by(row: &PgRow) -> Result<Option<Epoch>> {
+    let epoch: Option<i64> = row.try_get("accepted_epoch")?;
+    Ok(epoch.map(|epoch| Epoch(u64::try_from(epoch).unwrap_or(0))))
 }
 
 fn read(row: &PgRow) -> Result<AttemptRow> {
@@ -190,5 +213,6 @@ fn read(row: &PgRow) -> Result<AttemptRow> {
         running_at: stamp_opt(row.try_get("running_at")?),
         ended_at: stamp_opt(row.try_get("ended_at")?),
         end_learnt_at: stamp_opt(row.try_get("end_learnt_at")?),
+        proof: row.try_get("proof")?,
     })
 }

@@ -19,6 +19,7 @@ pub mod incident;
 pub mod ingest;
 pub mod job;
 pub mod log;
+pub mod loss;
 pub mod node;
 pub mod pod;
 pub mod price;

@@ -1,7 +1,11 @@
 //! Queues.
 
-use sqlx::{PgConnection, Row};
-use squadron_core::{name::QueueName, time::Timestamp};
+use sqlx::{PgConnection, Row, postgres::PgRow};
+use squadron_core::{
+    lease::{Policy, QueueLease},
+    name::QueueName,
+    time::Timestamp,
+};
 
 use crate::{Result, Store, at};
 
@@ -14,6 +18,8 @@ pub struct Queue {
     pub running: u32,
     /// RayJob (YAML) that submissions by Ray's API are made from; empty for the default one.
     pub template: String,
+    /// What it says about jobs whose cluster is lost.
+    pub lease: QueueLease,
 }
 
 /// The constraint that refuses a second queue of a name.
@@ -37,6 +43,22 @@ pub async fn set_template(db: &mut PgConnection, name: &QueueName, template: &st
         .execute(db)
         .await?;
     Ok(done.rows_affected() == 1)
+}
+
+/// What a queue says about jobs whose cluster is lost; nothing when there is no such queue.
+pub async fn lease(db: &mut PgConnection, name: &str) -> Result<QueueLease> {
+    let row = sqlx::query("select on_lost, allows_overlap from queue where name = $1")
+        .bind(name)
+        .fetch_optional(db)
+        .await?;
+    row.as_ref().map_or_else(|| Ok(QueueLease::default()), lease_of)
+}
+
+fn lease_of(row: &PgRow) -> Result<QueueLease> {
+    Ok(QueueLease {
+        default: row.try_get::<&str, _>("on_lost")?.parse::<Policy>().ok(),
+        allows_overlap: row.try_get("allows_overlap")?,
+    })
 }
 
 impl Store {
@@ -69,7 +91,7 @@ impl Store {
     /// All queues by name.
     pub async fn queues(&self) -> Result<Vec<Queue>> {
         let rows = sqlx::query(
-            "select q.name, q.template,
+            "select q.name, q.template, q.on_lost, q.allows_overlap,
                     (select count(*) from job j where j.queue = q.name and j.state = 'queued') as queued,
                     (select count(*) from job j where j.queue = q.name
                      and j.state in ('assigned', 'starting', 'running', 'stopping')) as running
@@ -85,6 +107,7 @@ impl Store {
                     queued: number(row.try_get("queued")?),
                     running: number(row.try_get("running")?),
                     template: row.try_get("template")?,
+                    lease: lease_of(row)?,
                 })
             })
             .collect()

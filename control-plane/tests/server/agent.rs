@@ -6,7 +6,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use squadron_core::link::hello_bytes;
 use squadron_proto::link::{
-    Batch, ControlDown, ControlUp, EnrollReply, EnrollRequest, Heartbeat, Hello, IngestDown, IngestUp,
+    Batch, ControlDown, ControlUp, EnrollReply, EnrollRequest, Heartbeat, Hello, IngestDown, IngestUp, Lease,
     Record, RecordClass, Records, Refused, Welcome, control_down, control_up, ingest_down, ingest_up,
     link_client::LinkClient, record::Payload,
 };
@@ -117,6 +117,7 @@ impl Agent {
             spooled_epochs: Vec::new(),
             accepted_generation: 0,
             jwks: self.jwks.clone(),
+            holds_leases: true,
         }
     }
 
@@ -169,6 +170,8 @@ impl End {
 pub struct Control {
     pub up: mpsc::Sender<ControlUp>,
     down: Streaming<ControlDown>,
+    /// The newest lease that was told.
+    pub lease: Option<Lease>,
 }
 
 impl Control {
@@ -176,7 +179,7 @@ impl Control {
         let (up, receiver) = mpsc::channel(64);
         let mut client = LinkClient::new(plane.dial().await).max_decoding_message_size(1 << 24);
         let down = client.control(agent.request(token, ReceiverStream::new(receiver))).await?.into_inner();
-        Ok(Control { up, down })
+        Ok(Control { up, down, lease: None })
     }
 
     pub async fn challenge(&mut self) -> Result<Vec<u8>, End> {
@@ -198,7 +201,26 @@ impl Control {
         self.say(control_up::Message::Heartbeat(beat)).await;
     }
 
+    /// The next message that is no lease.
     pub async fn next(&mut self) -> Result<control_down::Message, End> {
+        loop {
+            match self.any().await? {
+                control_down::Message::Lease(lease) => self.lease = Some(lease),
+                other => return Ok(other),
+            }
+        }
+    }
+
+    /// The next lease; everything before it is passed over.
+    pub async fn lease(&mut self) -> Result<Lease, End> {
+        loop {
+            if let control_down::Message::Lease(lease) = self.any().await? {
+                return Ok(lease);
+            }
+        }
+    }
+
+    async fn any(&mut self) -> Result<control_down::Message, End> {
         let message = tokio::time::timeout(DEADLINE, self.down.message()).await.expect("a message in time");
         match message.map_err(End::Status)? {
             None => Err(End::Closed),

@@ -19,7 +19,7 @@ pub fn advance(job: &Job, event: Event<'_>, now: Timestamp) -> Result<Step, Refu
         Event::CancelRequested { by, why } => cancel_requested(job, by, why, now),
         Event::Fact { from, fact, pods } => fact_seen(job, from, fact, pods, now),
         Event::NeverCreated => never_created(job, now),
-        Event::Silent { verdict } => loss::silent(job, verdict),
+        Event::Silent { verdict } => loss::silent(job, verdict, now),
         Event::Heard => loss::heard(job),
         Event::NothingRuns { proof } => loss::nothing_runs(job, proof, now),
         Event::Adopted { cluster, cluster_name, number } => {

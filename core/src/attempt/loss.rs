@@ -11,21 +11,36 @@ use crate::{
     },
     id::{AttemptId, ClusterId},
     job::JobState,
-    lease::{Proof, ProofKind, Verdict},
-    sentence::clip,
+    lease::{Outlook, Proof, ProofKind, Verdict},
+    sentence::{clip, when},
     time::Timestamp,
 };
 
 /// The cluster says nothing: the sentence tells since when and what follows.
-pub(super) fn silent(job: &Job, verdict: &Verdict) -> Result<Job, Refused> {
-    let (Verdict::Suspect { why } | Verdict::Waits { why, .. }) = verdict else {
+pub(super) fn silent(job: &Job, verdict: &Verdict, now: Timestamp) -> Result<Job, Refused> {
+    let (Verdict::Suspect(outlook) | Verdict::Waits(outlook)) = verdict else {
         return Err(Refused::Nothing("the cluster is heard, or the attempt is gone"));
     };
     let mut next = job.clone();
     let attempt = live(job)?;
     next.reason = reason::CLUSTER_SILENT.to_owned();
-    next.sentence = format!("{} on {}, {why}", job.state, attempt.cluster_name);
+    next.sentence =
+        format!("{} on {}, silent since {}", job.state, attempt.cluster_name, prospect(job, outlook, now));
     Ok(next)
+}
+
+/// Since when, why, and what follows when.
+fn prospect(job: &Job, outlook: &Outlook, now: Timestamp) -> String {
+    let millis = |count: u64| i64::try_from(count).unwrap_or(i64::MAX / 2_000);
+    let since = when(now.plus_millis(-millis(outlook.silent)));
+    let what = if job.state == JobState::Stopping { "it counts as stopped" } else { "it starts elsewhere" };
+    match outlook.left {
+        Some(left) => {
+            let at = when(now.plus_millis(millis(left)));
+            format!("{since}; {}; {what} at {at} if the silence lasts", outlook.why)
+        }
+        None => format!("{since}; {}", outlook.why),
+    }
 }
 
 /// The cluster speaks again: facts follow and say more.

@@ -44,6 +44,11 @@ impl Fencer {
         Fencer { marks: Countdown::default(), seen: now, patient_until: now.plus(patience(terms)) }
     }
 
+    /// One that found what was written before it began: the end of the lease, on the clock that it counts with.
+    pub fn recovered(terms: &Terms, until: Tick, now: Tick) -> Fencer {
+        Fencer { marks: Countdown::known(until), ..Fencer::new(terms, now) }
+    }
+
     /// Leaves a mark: the number to write into the cluster.
     pub fn mark(&mut self, now: Tick) -> u64 {
         self.marks.ask(now)

@@ -26,11 +26,22 @@ pub enum Verdict {
     /// Its cluster is heard.
     Heard,
     /// Nothing new is placed there; it runs on.
-    Suspect { why: String },
-    /// Nothing can be done before `left` milliseconds of further silence, or before a word when there is no such time.
-    Waits { left: Option<u64>, why: String },
+    Suspect(Outlook),
+    /// Nothing can be done before more silence, or before a word.
+    Waits(Outlook),
     /// It may be closed, and the job started elsewhere.
     Gone(Proof),
+}
+
+/// What can be said of an attempt on a silent cluster; whoever tells it adds the times of day.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outlook {
+    /// How long the cluster has been silent, in milliseconds.
+    pub silent: u64,
+    /// Milliseconds of further silence until it may be closed; none when no silence is enough.
+    pub left: Option<u64>,
+    /// A clause.
+    pub why: &'static str,
 }
 
 /// Judges one attempt. `word` is an operator's word about the attempt or its cluster.
@@ -46,10 +57,10 @@ pub fn judge(live: &Live, silence: Silence, word: Option<&Word>, terms: &Terms) 
     }
     match live.policy {
         _ if !live.accepted => waits(silence, terms.grant, "its agent has not accepted it yet"),
-        Policy::Wait => Verdict::Waits { left: None, why: wait_sentence(silence) },
+        Policy::Wait => Verdict::Waits(Outlook { silent: silence.elapsed, left: None, why: WAIT }),
         Policy::Fence => fenced(live.id, silence, terms),
         Policy::Rerun if silence.counted >= terms.suspect_after => Verdict::Gone(overlap(live.id, silence)),
-        Policy::Rerun => waits(silence, terms.suspect_after, "its owner allows a second copy"),
+        Policy::Rerun => waits(silence, terms.suspect_after, "policy rerun: its owner allows a second copy"),
     }
 }
 
@@ -72,33 +83,20 @@ fn fenced(attempt: AttemptId, silence: Silence, terms: &Terms) -> Verdict {
         );
         Verdict::Gone(Proof::new(attempt, ProofKind::LeaseEnded, because))
     } else if silence.counted < terms.ttl {
-        let why = format!(
-            "silent for {}; the job runs on there until its lease ends, and starts elsewhere {} from now if the silence lasts",
-            seconds(silence.elapsed),
-            seconds(terms.expiry() - silence.counted)
-        );
-        Verdict::Suspect { why }
+        let left = Some(terms.expiry() - silence.counted);
+        let why = "policy fence: it runs on there until its lease ends";
+        Verdict::Suspect(Outlook { silent: silence.elapsed, left, why })
     } else {
-        waits(silence, terms.expiry(), "its lease is over and the first copy is stopping")
+        waits(silence, terms.expiry(), "policy fence: its lease is over and the first copy is stopping")
     }
 }
 
-fn waits(silence: Silence, until: u64, why: &str) -> Verdict {
-    let left = until.saturating_sub(silence.counted);
-    let why = format!(
-        "silent for {}; {why}; it starts elsewhere after {} more of silence",
-        seconds(silence.elapsed),
-        seconds(left)
-    );
-    Verdict::Waits { left: Some(left), why }
-}
+const WAIT: &str = "policy wait: it starts nowhere else until the cluster is heard or an operator says that the cluster is \
+                    gone";
 
-fn wait_sentence(silence: Silence) -> String {
-    format!(
-        "silent for {}; the job's policy is wait, so it starts nowhere else until the cluster is heard or an operator says \
-         that the cluster is gone",
-        seconds(silence.elapsed)
-    )
+fn waits(silence: Silence, until: u64, why: &'static str) -> Verdict {
+    let left = Some(until.saturating_sub(silence.counted));
+    Verdict::Waits(Outlook { silent: silence.elapsed, left, why })
 }
 
 fn overlap(attempt: AttemptId, silence: Silence) -> Proof {

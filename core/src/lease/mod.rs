@@ -29,7 +29,7 @@ pub use crate::lease::{
     ears::{Ears, Renewal, Silence},
     failover::{Failover, Strange, Told, unknown_attempt},
     fencer::{Fencer, Fencing, LeaseObject},
-    granter::{Live, Verdict, judge},
+    granter::{Live, Outlook, Verdict, judge},
     holder::{Grant, Holder, NotStarted, Standing},
     leader::{Duty, Race, Row},
     object::{Found, Marks, compare},

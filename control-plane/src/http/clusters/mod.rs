@@ -214,12 +214,12 @@ fn refused(row: &Cluster) -> Api {
     }
 }
 
-async fn shown(app: &AppState, row: Cluster) -> Result<Json<Shown>> {
+pub(super) async fn shown(app: &AppState, row: Cluster) -> Result<Json<Shown>> {
     let capacity = app.store.capacities().await?.remove(&row.id);
     Ok(Json(view::show(row, capacity, clock::now(), &app.settings)))
 }
 
-async fn find(app: &AppState, name_or_id: &str) -> Result<Cluster> {
+pub(super) async fn find(app: &AppState, name_or_id: &str) -> Result<Cluster> {
     app.store.cluster_named(name_or_id).await?.ok_or_else(|| missing(name_or_id))
 }
 

@@ -52,13 +52,31 @@ fn sentence(row: &Cluster, silent_since: Option<Timestamp>, now: Timestamp) -> S
             format!("offered its identity and waits for `squadron cluster accept {}`", row.name)
         }
         (State::Revoked, ..) => "was revoked; its agent is refused".to_owned(),
-        (State::Active, Some(since), _) => format!(
-            "silent for {}, since {}; its jobs go on, and their news arrives when it is heard again",
-            duration(since, now),
-            when(since)
-        ),
+        (State::Active, Some(since), _) => {
+            format!("silent for {}, since {}; {}", duration(since, now), when(since), lease(row, since, now))
+        }
         (State::Active, None, Some(heard)) => format!("heard {} ago", duration(heard, now)),
         (State::Active, None, None) => "accepted; its agent has not connected yet".to_owned(),
+    }
+}
+
+/// What the silence means for the jobs there.
+fn lease(row: &Cluster, since: Timestamp, now: Timestamp) -> String {
+    let ends = since.plus_millis(i64::try_from(row.lease_ms).unwrap_or(i64::MAX / 2_000));
+    if row.lease_ms == 0 {
+        "its jobs go on, and their news arrives when it is heard again".to_owned()
+    } else if now < ends {
+        format!(
+            "its jobs go on; its lease has about {} left, then those with policy fence stop there and start elsewhere",
+            duration(now, ends)
+        )
+    } else {
+        format!(
+            "its lease ended about {} ago: jobs with policy fence stop there and start elsewhere, those with policy wait \
+             wait until it is heard or `squadron cluster declare-dead {}`",
+            duration(ends, now),
+            row.name
+        )
     }
 }
 
@@ -109,6 +127,7 @@ mod tests {
             last_heard_at: heard_ms_ago.map(|ago| NOW.plus_millis(-ago)),
             clock_skew_ms: None,
             spool_bytes: 0,
+            lease_ms: 0,
             desired_generation: 0,
             alarm: String::new(),
             version: 1,
@@ -121,6 +140,7 @@ mod tests {
             agent_address: String::new(),
             ca_bundle: String::new(),
             heartbeat: Duration::from_secs(10),
+            lease: squadron_core::lease::Terms::default(),
             finished_retention: Duration::ZERO,
         };
         show(row, None, NOW, &settings)
@@ -132,6 +152,13 @@ mod tests {
         let silent = shown(row(State::Active, Some(25_001)));
         assert_eq!((silent.state.as_str(), silent.silent_since), ("silent", Some(NOW.plus_millis(-25_001))));
         assert!(silent.sentence.starts_with("silent for 25 s"), "{}", silent.sentence);
+    }
+
+    #[test]
+    fn a_silent_cluster_says_how_long_its_lease_lasts() {
+        let said = |ago: i64| shown(Cluster { lease_ms: 60_000, ..row(State::Active, Some(ago)) }).sentence;
+        assert!(said(40_000).contains("its lease has about 20 s left"), "{}", said(40_000));
+        assert!(said(70_000).contains("its lease ended about 10 s ago"), "{}", said(70_000));
     }
 
     #[test]

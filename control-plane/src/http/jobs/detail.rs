@@ -124,6 +124,7 @@ fn attempt(row: AttemptRow) -> Attempt {
         object: row.object_name,
         chosen_because: row.chosen_because,
         ended_because: row.ended_because,
+        proof: row.proof,
         assigned_at: row.assigned_at,
         running_at: row.running_at,
         ended_at: row.ended_at,

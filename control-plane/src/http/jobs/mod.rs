@@ -14,6 +14,7 @@ pub mod tests;
 mod view;
 mod wait;
 
+pub use self::view::job as show;
 use squadron_api::{error::Code, route};
 use squadron_core::{authz::Action, id::JobId, sentence::clip};
 use squadron_store::job::JobRow;

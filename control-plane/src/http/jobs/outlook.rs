@@ -44,7 +44,8 @@ pub async fn of_manifest(
     Json(request): Json<WhereRequest>,
 ) -> Result<Json<Where>> {
     let WhereRequest { manifest, queue, cluster } = request;
-    let request = SubmitRequest { manifest, queue, cluster, priority_class: None, dry_run: true };
+    let request =
+        SubmitRequest { manifest, queue, cluster, priority_class: None, on_lost: None, dry_run: true };
     let (new, parsed) = submit::check(&app, &caller, &request).await?;
     submit::refuse_extras(&parsed)?;
     let class = priority::of(&app, None, &parsed).await?;

@@ -14,6 +14,8 @@ use squadron_api::{
 use squadron_core::{
     dispatch::{Cause, GangPart, Input, Waiting, plan},
     id::{ClusterId, JobId},
+    job::marks,
+    lease::{QueueLease, Refusal, Wish, choose},
     name::{K8sName, QueueName},
     nearest::nearest,
     quota::PriorityClass,
@@ -140,6 +142,9 @@ fn key(headers: &HeaderMap, caller: &Caller, request: &SubmitRequest) -> Result<
         body.update((part.len() as u64).to_be_bytes());
         body.update(part.as_bytes());
     }
+    if let Some(on_lost) = &request.on_lost {
+        body.update(on_lost.as_bytes());
+    }
     Ok(Some(Key { owner: caller.actor.subject.clone(), key: text.to_owned(), body: body.finalize().into() }))
 }
 
@@ -204,7 +209,10 @@ async fn new_job(
     request: &SubmitRequest,
     parsed: &ParsedRayJob,
 ) -> Result<NewJob> {
-    let queue = known_queue(app, &request.queue).await?;
+    let (queue, lease) = known_queue(app, &request.queue).await?;
+    let on_lost = wish(request.on_lost.as_deref(), parsed)
+        .and_then(|wish| choose(&wish, lease))
+        .map_err(|refusal| policy_refused(&refusal))?;
     let pinned = match &request.cluster {
         Some(name) => Some(known_cluster(app, name).await?),
         None => None,
@@ -221,18 +229,35 @@ async fn new_job(
         rayjob: parsed.manifest.to_string(),
         gang: gang(parsed),
         pinned,
+        on_lost,
         submitted_at: clock::now(),
     })
 }
 
+/// What the job says about the loss of its cluster: in the request, else by annotations of its manifest.
+pub fn wish(asked: Option<&str>, parsed: &ParsedRayJob) -> std::result::Result<Wish, Refusal> {
+    let annotation = |key: &str| parsed.manifest["metadata"]["annotations"][key].as_str().unwrap_or_default();
+    let asked = asked.unwrap_or_else(|| annotation(marks::ON_LOST));
+    Ok(Wish {
+        policy: Some(asked).filter(|word| !word.is_empty()).map(str::parse).transpose()?,
+        resumes: annotation(marks::RESUMES) == "true",
+        checkpoint: annotation(marks::CHECKPOINT).to_owned(),
+    })
+}
+
+fn policy_refused(refusal: &Refusal) -> Api {
+    Api::new(Code::BadRequest, refusal.to_string(), "change --on-lost or the annotation squadron.dev/on-lost")
+}
+
 /// The queue, or a refusal that lists those there are and the one that was probably meant.
-async fn known_queue(app: &AppState, name: &str) -> Result<QueueName> {
-    let queues: Vec<String> = app.store.queues().await?.into_iter().map(|queue| queue.name).collect();
-    if queues.iter().any(|queue| queue == name) {
+async fn known_queue(app: &AppState, name: &str) -> Result<(QueueName, QueueLease)> {
+    let queues = app.store.queues().await?;
+    if let Some(known) = queues.iter().find(|queue| queue.name == name) {
         let name = QueueName::new(name)?;
         let below = app.store.queues_below(&name).await?;
-        return if below.is_empty() { Ok(name) } else { Err(inner(&name, &below)) };
+        return if below.is_empty() { Ok((name, known.lease)) } else { Err(inner(&name, &below)) };
     }
+    let queues: Vec<String> = queues.into_iter().map(|queue| queue.name).collect();
     let shown = clip(name, 80);
     let (detail, near) = match nearest(name, queues.iter().map(String::as_str)) {
         Some(near) => (format!("there is no queue {shown:?}; did you mean {near:?}?"), near),

@@ -33,6 +33,7 @@ use crate::{
 mod callers;
 mod explained;
 
+/// The least that is a RayJob.
 pub const MANIFEST: &str = "
 apiVersion: ray.io/v1
 kind: RayJob
@@ -65,6 +66,7 @@ impl Room {
                 agent_address: String::new(),
                 ca_bundle: String::new(),
                 heartbeat: std::time::Duration::from_secs(10),
+                lease: squadron_core::lease::Terms::default(),
                 finished_retention: std::time::Duration::from_secs(300),
             },
         });

@@ -29,6 +29,8 @@ pub fn job(row: &JobRow, silence: Judge) -> Job {
         version: row.version,
         priority_class: row.priority_class.clone(),
         priority: row.priority,
+        on_lost: row.on_lost.policy.word().to_owned(),
+        on_lost_because: row.on_lost.because.clone(),
         stale_since: silence.silent_since(row.cluster_heard_at).filter(|_| on_cluster),
     }
 }

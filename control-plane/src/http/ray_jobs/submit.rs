@@ -77,6 +77,7 @@ async fn request(
         queue,
         cluster: choices.cluster.clone(),
         priority_class: None,
+        on_lost: None,
         dry_run: false,
     })
 }

@@ -27,6 +27,8 @@ pub struct Hello {
     pub public_key: [u8; 32],
     pub agent_version: String,
     pub kubernetes_version: String,
+    /// It stops by itself what must stop when its lease ends.
+    pub holds_leases: bool,
     /// When it came, and when an agent counts as gone.
     pub silence: Judge,
     pub audit: audit::Entry,
@@ -253,6 +255,7 @@ async fn take_over(db: &mut PgConnection, hello: &Hello) -> Result<Admitted> {
     .bind(at(hello.silence.now))
     .execute(&mut *db)
     .await?;
+    super::lease::taken_over(db, hello.cluster, hello.holds_leases).await?;
     audit::insert(db, &hello.audit).await?;
     Ok(Admitted::Welcome)
 }

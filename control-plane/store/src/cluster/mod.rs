@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod enrol;
 pub mod invite;
+pub mod lease;
 
 use serde::{Deserialize, Serialize};
 use sqlx::{Row, postgres::PgRow};
@@ -71,6 +72,8 @@ pub struct Cluster {
     pub last_heard_at: Option<Timestamp>,
     pub clock_skew_ms: Option<i64>,
     pub spool_bytes: i64,
+    /// Length of the lease that was promised last, in milliseconds; 0: its agent holds none.
+    pub lease_ms: u64,
     pub desired_generation: u64,
     pub alarm: String,
     pub version: i64,
@@ -138,6 +141,7 @@ fn read(row: &PgRow) -> Result<Cluster> {
         last_heard_at: stamp_opt(row.try_get("last_heard_at")?),
         clock_skew_ms: row.try_get("clock_skew_ms")?,
         spool_bytes: row.try_get("spool_bytes")?,
+        lease_ms: unsigned(row.try_get("lease_ms")?),
         desired_generation: unsigned(row.try_get("desired_generation")?),
         alarm: row.try_get("alarm")?,
         version: row.try_get("version")?,

@@ -88,6 +88,7 @@ fn hello(cluster: ClusterId, epoch: u64, pod: &str, key: u8) -> Hello {
         public_key: [key; 32],
         agent_version: "0.1.0".into(),
         kubernetes_version: "v1.34.4".into(),
+        holds_leases: true,
         silence: Judge { now: NOW, after_ms: 25_000 },
         audit: entry("link.take_over"),
     }

@@ -18,6 +18,7 @@ use squadron_core::{
     dispatch::{Blocker, GangPart},
     id::{ClusterId, JobId},
     job::JobState,
+    lease::{Chosen, Policy, Refusal},
     time::Timestamp,
 };
 use uuid::Uuid;
@@ -38,6 +39,8 @@ pub struct NewJob {
     pub rayjob: String,
     pub gang: Vec<GangPart>,
     pub pinned: Option<ClusterId>,
+    /// What happens to it when its cluster is lost, and why.
+    pub on_lost: Chosen,
     pub submitted_at: Timestamp,
     /// Until the dispatcher has looked at it.
     pub sentence: String,
@@ -71,6 +74,7 @@ pub struct JobRow {
     pub cancelled_by: String,
     pub priority_class: Option<String>,
     pub priority: i32,
+    pub on_lost: Chosen,
 }
 
 /// Which jobs, newest first.
@@ -93,8 +97,8 @@ pub const NO_SUCH_QUEUE: &str = "job_queue_fkey";
 pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
     sqlx::query(
         "insert into job (id, name, namespace, queue, state, sentence, owner, manifest, rayjob, gang, pinned_cluster,
-                          submitted_at)
-         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11)",
+                          submitted_at, on_lost, on_lost_because)
+         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11, $12, $13)",
     )
     .bind(job.id.0)
     .bind(&job.name)
@@ -107,6 +111,8 @@ pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
     .bind(Json(&job.gang))
     .bind(job.pinned.map(|cluster| cluster.0))
     .bind(at(job.submitted_at))
+    .bind(job.on_lost.policy.word())
+    .bind(&job.on_lost.because)
     .execute(db)
     .await?;
     Ok(())
@@ -117,8 +123,8 @@ macro_rules! select {
         concat!(
             "select j.id, j.name, j.namespace, j.queue, j.state, j.reason, j.sentence, j.owner, j.gang,
                     j.submitted_at, j.started_at, j.ended_at, j.version, j.blockers, j.queue_position,
-                    j.queue_length, j.decided_at, j.cancel_requested_at, j.cancelled_by,
-                    j.priority_class, j.priority, a.number, c.name as cluster, c.last_heard_at
+                     j.queue_length, j.decided_at, j.cancel_requested_at, j.cancelled_by, j.on_lost, j.on_lost_because,
+                     j.priority_class, j.priority, a.number, c.name as cluster, c.last_heard_at
              from job j
              left join lateral (select number, cluster_id from attempt where job_id = j.id order by number desc limit 1) a
                on true
@@ -244,11 +250,19 @@ fn read(row: &PgRow) -> Result<JobRow> {
         cancelled_by: row.try_get("cancelled_by")?,
         priority_class: row.try_get("priority_class")?,
         priority: row.try_get("priority")?,
+        on_lost: Chosen {
+            policy: policy(row.try_get("on_lost")?)?,
+            because: row.try_get("on_lost_because")?,
+        },
     })
 }
 
 pub(crate) fn state(word: &str) -> Result<JobState> {
     JobState::from_word(word).ok_or_else(|| StoreError::corrupt("job", format!("{word:?} is no state")))
+}
+
+pub(crate) fn policy(word: &str) -> Result<Policy> {
+    word.parse().map_err(|refusal: Refusal| StoreError::corrupt("job", refusal.to_string()))
 }
 
 pub(crate) fn gang(row: &PgRow) -> Result<Vec<GangPart>> {

@@ -234,8 +234,13 @@ async fn queues_count_what_is_in_them() {
     let job = fixture::queued(&store, "train").await;
     fixture::queued(&store, "waits").await;
     assign(&store, job.id, east).await;
-    let queue =
-        crate::queue::Queue { name: "research".into(), queued: 1, running: 1, template: String::new() };
+    let queue = crate::queue::Queue {
+        name: "research".into(),
+        queued: 1,
+        running: 1,
+        template: String::new(),
+        lease: Default::default(),
+    };
     assert_eq!(store.queues().await.unwrap().into_iter().find(|q| q.name == "research"), Some(queue));
     let mut db = store.pool().acquire().await.unwrap();
     let twice = crate::queue::insert(&mut db, &"research".parse().unwrap(), NOW).await.unwrap_err();

@@ -7,6 +7,7 @@ use squadron_core::{
     dispatch::GangPart,
     fact::{Fact, NodeFact, PodFact},
     id::{AttemptId, ClusterId, Epoch, JobId},
+    lease::{Chosen, Policy},
     resources::Resources,
     time::Timestamp,
 };
@@ -52,6 +53,7 @@ pub fn new_job(name: &str) -> NewJob {
         rayjob: r#"{"kind":"RayJob"}"#.to_owned(),
         gang: vec![GangPart { role: "head".to_owned(), count: 1, requests: ONE, ..GangPart::default() }],
         pinned: None,
+        on_lost: Chosen { policy: Policy::Wait, because: "a test".to_owned() },
         submitted_at: NOW,
         sentence: "queued in research".to_owned(),
     }

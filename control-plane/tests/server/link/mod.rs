@@ -5,6 +5,7 @@ mod attack;
 mod enrol;
 mod fencing;
 mod ingest;
+mod leases;
 mod outage;
 mod package;
 mod standing;

@@ -34,8 +34,10 @@ fn r5_a_fenced_attempt_is_gone_after_lease_and_guard_and_not_before() {
 
 #[test]
 fn r5_a_waiting_attempt_is_never_gone_by_time() {
-    let Verdict::Waits { left: None, why } = judged(Policy::Wait, u64::MAX) else { panic!("it waits") };
-    assert!(why.contains("policy is wait"), "{why}");
+    let Verdict::Waits(Outlook { left: None, why, .. }) = judged(Policy::Wait, u64::MAX) else {
+        panic!("it waits")
+    };
+    assert!(why.contains("policy wait"), "{why}");
 }
 
 #[test]
@@ -70,9 +72,9 @@ fn r5_an_operator_s_word_needs_a_person_and_a_reason() {
 #[test]
 fn r8_suspicion_comes_after_three_heartbeats_and_stops_nothing() {
     assert_eq!(judged(Policy::Fence, 29_999), Verdict::Heard);
-    assert!(matches!(judged(Policy::Fence, 30_000), Verdict::Suspect { .. }));
-    assert!(matches!(judged(Policy::Fence, 59_999), Verdict::Suspect { .. }));
-    assert!(matches!(judged(Policy::Fence, 60_000), Verdict::Waits { left: Some(12_600), .. }));
+    assert!(matches!(judged(Policy::Fence, 30_000), Verdict::Suspect(Outlook { left: Some(42_600), .. })));
+    assert!(matches!(judged(Policy::Fence, 59_999), Verdict::Suspect(_)));
+    assert!(matches!(judged(Policy::Fence, 60_000), Verdict::Waits(Outlook { left: Some(12_600), .. })));
 }
 
 #[test]

@@ -48,6 +48,17 @@ what he does not hold.
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [roles, rolebindings]
   verbs: [create]
+{{- else }}
+# What must stop when the lease ends is stopped with the fence's own grace, which KubeRay's operator does not give.
+- apiGroups: [ray.io]
+  resources: [rayclusters]
+  verbs: [delete]
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [delete]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [delete]
 {{- end }}
 {{- end -}}
 

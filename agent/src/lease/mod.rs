@@ -1,0 +1,164 @@
+//! Lease: what the control plane promised to this life of the agent, and what follows from it.
+//!
+//! Owns the shell around [`core::lease::Holder`](squadron_core::lease::Holder): it notes when heartbeats are sent and what
+//! they were answered, and which of them the present desired state answers. Invariant: nothing here judges; what may start
+//! and what must stop is the holder's word. The end of the lease is kept on the disk with the boot of the machine whose
+//! clock it was read from, so that the next life knows it. Lost with the disk; then the next life stops nothing by itself,
+//! and the fencer, which is another pod, does.
+
+pub mod disk;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use squadron_core::{
+    id::{AttemptId, Epoch},
+    lease::{Grant, Holder, NotStarted, Policy, Standing, Terms, Tick},
+};
+use squadron_proto::link::Lease as Promise;
+use tokio::sync::watch;
+
+use self::disk::Kept;
+use crate::{
+    plan::{Desired, DesiredAttempt},
+    spool::DiskError,
+};
+
+/// The lease of this life. Cheap to clone.
+#[derive(Clone)]
+pub struct Lease(Arc<Shared>);
+
+struct Shared {
+    state: Mutex<State>,
+    kept: Kept,
+    /// Grows with every promise.
+    promises: watch::Sender<u64>,
+}
+
+struct State {
+    holder: Holder,
+    /// Length of the lease that was promised last, in milliseconds; 0 before the first.
+    ttl: u64,
+    /// Newest timeline of the database that was heard of.
+    timeline: u64,
+    /// The desired state that is held, and the renewal that it answers.
+    generation: u64,
+    answers: u64,
+}
+
+/// What the lease says of the desired attempts at one moment.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Leave {
+    /// Attempts that may not be started, or not yet.
+    pub not_started: BTreeMap<AttemptId, NotStarted>,
+    /// Attempts that must stop, each with the reason.
+    pub stops: BTreeMap<AttemptId, String>,
+}
+
+impl Lease {
+    /// The lease of the life `epoch`; knows of the one before if `folder` and the machine are the same.
+    pub fn begin(folder: &Path, epoch: u64) -> Lease {
+        let kept = Kept::open(folder);
+        let holder = match kept.until() {
+            Some(until) => Holder::recovered(Epoch(epoch), until),
+            None => Holder::new(Epoch(epoch)),
+        };
+        Lease::of(holder, kept)
+    }
+
+    fn of(holder: Holder, kept: Kept) -> Lease {
+        let state = Mutex::new(State { holder, ttl: 0, timeline: 0, generation: 0, answers: 0 });
+        Lease(Arc::new(Shared { state, kept, promises: watch::channel(0).0 }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a heartbeat is sent now; answers its number.
+    pub fn send(&self, now: Tick) -> u64 {
+        self.state().holder.send(now)
+    }
+
+    /// Takes a promise. One of an older timeline may be forgotten by the database and is ignored.
+    pub fn promised(&self, promise: &Promise) {
+        let mut state = self.state();
+        if promise.timeline < state.timeline {
+            return;
+        }
+        state.timeline = promise.timeline;
+        let session = state.holder.session();
+        if !state.holder.acknowledged(session, promise.number, promise.lease_ms) {
+            return;
+        }
+        state.ttl = promise.lease_ms;
+        if state.generation == promise.generation {
+            state.answers = state.answers.max(promise.number);
+        }
+        drop(state);
+        self.0.promises.send_modify(|count| *count += 1);
+    }
+
+    /// A desired state came, which answers a renewal.
+    pub fn desired(&self, generation: u64, answers: u64) {
+        let mut state = self.state();
+        (state.generation, state.answers) = (generation, answers);
+    }
+
+    /// From now on, every promise.
+    pub fn promises(&self) -> watch::Receiver<u64> {
+        self.0.promises.subscribe()
+    }
+
+    /// How it stands, with the length of the lease in milliseconds.
+    pub fn standing(&self, now: Tick) -> (Standing, u64) {
+        let state = self.state();
+        (state.holder.standing(now), state.ttl)
+    }
+
+    /// Milliseconds left.
+    pub fn left(&self, now: Tick) -> u64 {
+        self.state().holder.left(now)
+    }
+
+    /// Keeps the end of the lease on the disk. It blocks.
+    pub fn keep(&self) -> Result<(), DiskError> {
+        let until = self.state().holder.until();
+        until.map_or(Ok(()), |until| self.0.kept.write(until))
+    }
+
+    /// What it says of a desired state; `running` are the attempts whose RayJob exists and has not ended.
+    pub fn leave(&self, desired: &Desired, running: &[AttemptId], now: Tick) -> Leave {
+        let state = self.state();
+        let answers = if state.generation == desired.generation { state.answers } else { 0 };
+        let refusal = |attempt: &DesiredAttempt| {
+            let refused = state.holder.may_start(&grant(attempt, answers), state.ttl, now).err()?;
+            Some((attempt.id, refused))
+        };
+        let held: Vec<(AttemptId, Policy)> = desired
+            .attempts
+            .iter()
+            .filter(|attempt| running.contains(&attempt.id))
+            .map(|attempt| (attempt.id, attempt.on_lost()))
+            .collect();
+        let terms = Terms { ttl: state.ttl, ..Terms::default() };
+        Leave {
+            not_started: desired.attempts.iter().filter_map(refusal).collect(),
+            stops: state.holder.must_stop(&held, &terms, now).into_iter().collect(),
+        }
+    }
+}
+
+fn grant(attempt: &DesiredAttempt, answers: u64) -> Grant {
+    Grant {
+        attempt: attempt.id,
+        answers,
+        accepted_by: attempt.accepted_by.map(Epoch),
+        created: attempt.created,
+    }
+}

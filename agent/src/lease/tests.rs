@@ -1,0 +1,116 @@
+//! The holder's shell, with a clock that is passed in.
+
+#![allow(clippy::unwrap_used)]
+use super::*;
+
+const JOB: &str = "0196f0a0-0000-7000-8000-000000000001";
+
+fn lease(folder: &Path, epoch: u64, boot: &str) -> Lease {
+    let kept = Kept::of(folder, boot.to_owned());
+    let holder = kept
+        .until()
+        .map_or_else(|| Holder::new(Epoch(epoch)), |until| Holder::recovered(Epoch(epoch), until));
+    Lease::of(holder, kept)
+}
+
+fn promise(number: u64, generation: u64) -> Promise {
+    Promise { number, lease_ms: 60_000, generation, timeline: 1 }
+}
+
+fn attempt(on_lost: &str, accepted_by: Option<u64>) -> DesiredAttempt {
+    DesiredAttempt {
+        on_lost: on_lost.into(),
+        accepted_by,
+        ..DesiredAttempt::bare(AttemptId { job: JOB.parse().unwrap(), number: 1 })
+    }
+}
+
+fn desired(attempt: DesiredAttempt) -> Desired {
+    Desired { generation: 4, attempts: vec![attempt] }
+}
+
+fn refused(lease: &Lease, attempt: DesiredAttempt, now: u64) -> Option<NotStarted> {
+    let leave = lease.leave(&desired(attempt), &[], Tick(now));
+    leave.not_started.into_values().next()
+}
+
+#[test]
+fn an_attempt_starts_only_under_a_lease_an_acceptance_and_a_fresh_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let lease = lease(folder.path(), 7, "b");
+    let number = lease.send(Tick(1_000));
+    lease.desired(4, 0);
+    assert_eq!(refused(&lease, attempt("wait", None), 1_100), Some(NotStarted::NotAccepted));
+    assert_eq!(
+        refused(&lease, attempt("wait", Some(7)), 1_100),
+        Some(NotStarted::Late),
+        "it answers nothing"
+    );
+    lease.promised(&promise(number, 4));
+    assert_eq!(refused(&lease, attempt("wait", Some(7)), 1_200), None);
+    assert_eq!(
+        refused(&lease, attempt("wait", Some(6)), 1_200),
+        Some(NotStarted::NotAccepted),
+        "another life's"
+    );
+    let made = DesiredAttempt { created: true, ..attempt("wait", Some(7)) };
+    assert_eq!(refused(&lease, made, 1_200), Some(NotStarted::CreatedBefore));
+    assert_eq!(
+        refused(&lease, attempt("wait", Some(7)), 61_000),
+        Some(NotStarted::Late),
+        "from its sending on"
+    );
+}
+
+#[test]
+fn a_promise_for_another_desired_state_does_not_freshen_this_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let lease = lease(folder.path(), 7, "b");
+    lease.desired(4, 0);
+    let number = lease.send(Tick(0));
+    lease.promised(&promise(number, 5));
+    assert_eq!(refused(&lease, attempt("fence", Some(7)), 100), Some(NotStarted::Late));
+    let number = lease.send(Tick(200));
+    lease.promised(&promise(number, 4));
+    assert_eq!(refused(&lease, attempt("fence", Some(7)), 300), None);
+}
+
+#[test]
+fn what_must_stop_stops_at_the_end_counted_from_the_sending() {
+    let folder = tempfile::tempdir().unwrap();
+    let lease = lease(folder.path(), 7, "b");
+    let number = lease.send(Tick(1_000));
+    lease.promised(&promise(number, 4));
+    let id = attempt("fence", None).id;
+    let stops = |policy: &str, now: u64| {
+        !lease.leave(&desired(attempt(policy, None)), &[id], Tick(now)).stops.is_empty()
+    };
+    assert!(!stops("fence", 60_999) && stops("fence", 61_000) && stops("rerun", 61_000));
+    assert!(!stops("wait", 999_000), "nobody starts it elsewhere by time");
+    assert_eq!(lease.left(Tick(60_000)), 1_000);
+}
+
+#[test]
+fn an_older_timeline_promises_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let lease = lease(folder.path(), 7, "b");
+    let (first, second) = (lease.send(Tick(0)), lease.send(Tick(10)));
+    lease.promised(&Promise { timeline: 2, ..promise(first, 4) });
+    lease.promised(&promise(second, 4));
+    assert_eq!(lease.standing(Tick(20)).0, Standing::Held { until: Tick(60_000) });
+}
+
+#[test]
+fn the_next_life_on_this_boot_knows_the_end_and_no_other_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = lease(folder.path(), 7, "b");
+    let number = before.send(Tick(1_000));
+    before.promised(&promise(number, 4));
+    before.keep().unwrap();
+    assert_eq!(
+        lease(folder.path(), 8, "b").standing(Tick(70_000)).0,
+        Standing::Ended { since: Tick(61_000) }
+    );
+    assert_eq!(lease(folder.path(), 8, "another").standing(Tick(70_000)).0, Standing::Unknown);
+    assert_eq!(lease(folder.path(), 8, "").standing(Tick(70_000)).0, Standing::Unknown);
+}

@@ -1,0 +1,109 @@
+//! What the lease makes of a plan.
+
+#![allow(clippy::unwrap_used)]
+use std::collections::BTreeSet;
+
+use squadron_core::{fact::AttemptStep, id::AttemptId, lease::NotStarted, time::Timestamp};
+
+use super::*;
+use crate::lease::Leave;
+
+const NOW: Timestamp = Timestamp(1_000_000_000);
+
+fn id() -> AttemptId {
+    AttemptId { job: "0196f0a0-0000-7000-8000-000000000001".parse().unwrap(), number: 1 }
+}
+
+fn want() -> Desired {
+    let manifest = r#"{"apiVersion":"ray.io/v1","kind":"RayJob","metadata":{"name":"t"},"spec":{}}"#;
+    let attempt = DesiredAttempt {
+        name: "t-1".into(),
+        namespace: "ml".into(),
+        manifest: manifest.into(),
+        on_lost: "fence".into(),
+        ..DesiredAttempt::bare(id())
+    };
+    Desired { generation: 1, attempts: vec![attempt] }
+}
+
+fn policy() -> Policy {
+    let cluster = "0196f0a0-0000-7000-8000-0000000000c1".parse().unwrap();
+    Policy { cluster, home: "squadron".into(), namespaces: None }
+}
+
+fn here(ended: bool) -> Observed {
+    let job = SeenJob { uid: "u".into(), ours: Some(id()), deleting: false, ended };
+    Observed { jobs: [(("ml".to_owned(), "t-1".to_owned()), job)].into(), ..Observed::default() }
+}
+
+fn remembered(phase: Phase) -> Memory {
+    let mut memory = Memory::default();
+    memory.set(id(), Some(phase));
+    memory
+}
+
+fn refused(why: NotStarted) -> Leave {
+    Leave { not_started: [(id(), why)].into(), ..Leave::default() }
+}
+
+fn over() -> Leave {
+    Leave { stops: [(id(), "the lease ended".to_owned())].into(), ..Leave::default() }
+}
+
+fn planned(observed: &Observed, memory: &Memory, leave: &Leave) -> Plan {
+    plan(Some(&want()), observed, memory, &policy(), leave, NOW)
+}
+
+fn step(plan: &Plan) -> Option<(AttemptStep, Option<Phase>)> {
+    plan.actions.iter().find_map(|action| match action {
+        Action::Report { step, phase, .. } => Some((*step, *phase)),
+        _ => None,
+    })
+}
+
+#[test]
+fn an_offered_attempt_is_accepted_and_not_made() {
+    let offered = planned(&Observed::default(), &Memory::default(), &refused(NotStarted::NotAccepted));
+    assert_eq!((offered.actions, offered.accepts), (vec![], BTreeSet::from([id()])));
+    let go = planned(&Observed::default(), &Memory::default(), &Leave::default());
+    assert!(matches!(go.actions.as_slice(), [Action::Create { .. }]) && go.accepts.is_empty());
+}
+
+#[test]
+fn nothing_is_made_late_without_a_lease_or_beside_remains() {
+    for why in [NotStarted::Late, NotStarted::NoLease] {
+        assert_eq!(planned(&Observed::default(), &Memory::default(), &refused(why)), Plan::default());
+    }
+    let remains = Observed { remains: BTreeSet::from([id()]), ..Observed::default() };
+    assert_eq!(planned(&remains, &Memory::default(), &Leave::default()), Plan::default());
+}
+
+#[test]
+fn what_was_made_before_is_told_gone_and_not_made_again() {
+    let before = refused(NotStarted::CreatedBefore);
+    let gone = planned(&Observed::default(), &Memory::default(), &before);
+    assert_eq!(step(&gone), Some((AttemptStep::Removed, Some(Phase::Removed))));
+    let fenced = Observed { fenced: BTreeSet::from([id()]), ..Observed::default() };
+    let stopped = planned(&fenced, &Memory::default(), &before);
+    assert_eq!(step(&stopped), Some((AttemptStep::Fenced, Some(Phase::Removed))));
+}
+
+#[test]
+fn at_the_end_of_the_lease_it_is_stopped_until_nothing_is_left_and_then_told() {
+    let stop = planned(&here(false), &remembered(Phase::Created), &over());
+    let remember = Action::Remember { attempt: id(), phase: Some(Phase::Fencing) };
+    assert_eq!(stop.actions, [remember, Action::Fence { attempt: id() }]);
+    // A lease that comes back does not bring back what is being stopped.
+    let goes_on = planned(&here(false), &remembered(Phase::Fencing), &Leave::default());
+    assert_eq!(goes_on.actions, [Action::Fence { attempt: id() }]);
+    let remains = Observed { remains: BTreeSet::from([id()]), ..Observed::default() };
+    let waits = planned(&remains, &remembered(Phase::Fencing), &Leave::default());
+    assert_eq!(waits.actions, [Action::Fence { attempt: id() }]);
+    let done = planned(&Observed::default(), &remembered(Phase::Fencing), &Leave::default());
+    assert_eq!(step(&done), Some((AttemptStep::Fenced, Some(Phase::Removed))));
+}
+
+#[test]
+fn what_has_ended_is_not_stopped() {
+    assert_eq!(planned(&here(true), &remembered(Phase::Created), &over()), Plan::default());
+}

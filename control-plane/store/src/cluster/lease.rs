@@ -1,0 +1,96 @@
+//! Leases of clusters: the newest renewal, as promised and as judged.
+//!
+//! Invariant: a renewal counts only for the life of the agent that is in charge, and only if it is newer than the newest;
+//! a lease is promised only after its renewal was committed here, so whoever gives an attempt up sees it.
+
+use std::collections::BTreeMap;
+
+use sqlx::{PgConnection, Row, postgres::PgRow};
+use squadron_core::{
+    id::{ClusterId, Epoch},
+    lease::Renewal,
+};
+
+use super::{signed, unsigned};
+use crate::{Result, Store};
+
+/// A committed renewal, with what the cluster should hold at that moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Promise {
+    pub renewal: Renewal,
+    /// Generation of the desired set.
+    pub generation: u64,
+    /// The database's timeline; a failover moves it.
+    pub timeline: u64,
+}
+
+impl Store {
+    /// Commits renewals in one statement; answers those that were news. What is missing in the answer gets no lease.
+    pub async fn renew(&self, asked: &[(ClusterId, Renewal)]) -> Result<BTreeMap<ClusterId, Promise>> {
+        let ids: Vec<_> = asked.iter().map(|(cluster, _)| cluster.0).collect();
+        let column = |of: fn(&Renewal) -> u64| -> Vec<i64> {
+            asked.iter().map(|(_, renewal)| signed(of(renewal))).collect()
+        };
+        let rows = sqlx::query(
+            "update cluster c set lease_epoch = r.epoch, lease_number = r.number, lease_ms = r.ttl
+             from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[]) as r (id, epoch, number, ttl)
+             where c.id = r.id and c.state = 'active' and c.agent_epoch = r.epoch
+                   and (r.epoch, r.number) > (c.lease_epoch, c.lease_number)
+             returning c.id, c.lease_epoch, c.lease_number, c.lease_ms, c.desired_generation,
+                       ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint as timeline",
+        )
+        .bind(ids)
+        .bind(column(|renewal| renewal.epoch.0))
+        .bind(column(|renewal| renewal.number))
+        .bind(column(|renewal| renewal.ttl))
+        .fetch_all(self.pool())
+        .await?;
+        rows.iter().map(|row| Ok((ClusterId(row.try_get("id")?), promise(row)?))).collect()
+    }
+
+    /// The newest renewal of every cluster that ever had one.
+    pub async fn renewals(&self) -> Result<BTreeMap<ClusterId, Renewal>> {
+        let rows =
+            sqlx::query("select id, lease_epoch, lease_number, lease_ms from cluster where agent_epoch > 0")
+                .fetch_all(self.pool())
+                .await?;
+        rows.iter().map(|row| Ok((ClusterId(row.try_get("id")?), renewal(row)?))).collect()
+    }
+}
+
+/// The newest renewal; no newer one is committed until the transaction ends.
+pub async fn lock_renewal(db: &mut PgConnection, cluster: ClusterId) -> Result<Renewal> {
+    let row = sqlx::query(
+        "select lease_epoch, lease_number, lease_ms from cluster where id = $1 for no key update",
+    )
+    .bind(cluster.0)
+    .fetch_one(db)
+    .await?;
+    renewal(&row)
+}
+
+/// A life of the agent takes over. One that holds no lease stops nothing by itself, so nothing may be concluded from its
+/// silence, and what is sent to it may run at once.
+pub(super) async fn taken_over(db: &mut PgConnection, cluster: ClusterId, holds_leases: bool) -> Result<()> {
+    if holds_leases {
+        return Ok(());
+    }
+    sqlx::query("update cluster set lease_ms = 0 where id = $1").bind(cluster.0).execute(&mut *db).await?;
+    Ok(())
+}
+
+fn promise(row: &PgRow) -> Result<Promise> {
+    Ok(Promise {
+        renewal: renewal(row)?,
+        generation: unsigned(row.try_get("desired_generation")?),
+        timeline: unsigned(row.try_get("timeline")?),
+    })
+}
+
+fn renewal(row: &PgRow) -> Result<Renewal> {
+    Ok(Renewal {
+        epoch: Epoch(unsigned(row.try_get("lease_epoch")?)),
+        number: unsigned(row.try_get("lease_number")?),
+        ttl: unsigned(row.try_get("lease_ms")?),
+    })
+}
