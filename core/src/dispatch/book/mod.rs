@@ -12,6 +12,7 @@
 mod decide;
 mod line;
 mod rank;
+mod reclaim;
 mod reserve;
 mod site;
 #[cfg(test)]
@@ -22,12 +23,13 @@ use std::collections::BTreeMap;
 
 pub use crate::dispatch::book::{
     rank::{Class, Rank, Terms},
+    reclaim::Stop,
     reserve::Reservation,
     site::{Part, Pool, Site},
     why::Why,
 };
 use crate::dispatch::{
-    book::{line::Line, site::Hold},
+    book::{line::Line, reclaim::Claim, site::Hold},
     predict::{Basis, Errors, History, Kind, Prediction},
     tenants::Tenants,
 };
@@ -94,6 +96,7 @@ struct Running {
     shape: Shape,
     site: usize,
     parts: Vec<Part>,
+    submitted: Millis,
     started: Millis,
     predicted: Prediction,
 }
@@ -109,6 +112,9 @@ pub struct Book {
     running: BTreeMap<u64, Running>,
     history: History,
     reservations: Vec<Reservation>,
+    claims: Vec<Claim>,
+    /// How often a job was stopped to make room for others.
+    suffered: BTreeMap<u64, u32>,
     /// Something ended or the fleet changed since the last decision, so every line may have a chance.
     released: bool,
     /// Lines whose head came since the last decision.
@@ -126,6 +132,8 @@ impl Book {
             running: BTreeMap::new(),
             history: History::default(),
             reservations: Vec::new(),
+            claims: Vec::new(),
+            suffered: BTreeMap::new(),
             released: true,
             touched: Vec::new(),
         }
@@ -136,14 +144,18 @@ impl Book {
         if let Some(why) = self.never(ask.shape) {
             return Err(why);
         }
-        let lines = &mut self.lines;
-        let index = *self.by_shape.entry(ask.shape).or_insert_with(|| {
-            lines.push(Line::new(ask.shape));
-            lines.len() - 1
-        });
+        let index = self.line_of(ask.shape);
         self.lines[index].join(ask);
         self.touched.push(index);
         Ok(())
+    }
+
+    fn line_of(&mut self, shape: Shape) -> usize {
+        let lines = &mut self.lines;
+        *self.by_shape.entry(shape).or_insert_with(|| {
+            lines.push(Line::new(shape));
+            lines.len() - 1
+        })
     }
 
     /// An attempt ended by itself; its room is free and its run time is learnt. An unknown job changes nothing.
@@ -151,6 +163,7 @@ impl Book {
         let Some(running) = self.running.remove(&job) else { return };
         let ran = now.saturating_sub(running.started);
         self.history.ended(running.shape.kind(), ran, running.predicted);
+        self.suffered.remove(&job);
         self.sites[running.site].release(job, &running.parts);
         self.tenants.give_back(running.shape.tenant, running.shape.milli);
         self.released = true;
@@ -200,6 +213,7 @@ impl Book {
             shape: ask.shape,
             site,
             parts: parts.clone(),
+            submitted: ask.submitted,
             started: now,
             predicted: because.predicted,
         };

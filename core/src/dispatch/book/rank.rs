@@ -19,6 +19,15 @@ pub struct Terms {
     pub reserve_borrowing: Millis,
     /// A gang that depends on a kept cluster, in thousandths of a GPU.
     pub large: i64,
+    /// Whether jobs of tenants that borrow are stopped for tenants that wait below their guarantee.
+    pub reclaim: bool,
+    /// A head waits this long for something to end by itself before others are stopped for it.
+    pub reclaim_after: Millis,
+    /// EXP
+    pub strict: bool,
+    pub worth: i64,
+    /// A job runs at least this long before it may be stopped; twice as long after each stop.
+    pub protected: Millis,
     /// Clusters that may be kept at one time.
     pub reservations: usize,
 }
@@ -32,6 +41,11 @@ impl Default for Terms {
             reserve_borrowing: 48 * HOUR,
             large: 16_000,
             reservations: 1,
+            reclaim: true,
+            reclaim_after: 0,
+            strict: false,
+            worth: 0,
+            protected: HOUR / 6,
         }
     }
 }
