@@ -83,6 +83,7 @@ fn sentence(because: &Because) -> String {
     let class = match because.class {
         Class::Reserved => "kept for it",
         Class::Guaranteed => "within guarantee",
+        Class::Returned => "returns after a stop",
         Class::Borrowing => "borrowing",
     };
     format!(

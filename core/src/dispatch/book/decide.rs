@@ -8,6 +8,7 @@ use crate::dispatch::book::{
 impl Book {
     /// Places everything that can be placed now, in order.
     pub fn decide(&mut self, now: Millis) -> Vec<Start> {
+        self.keep_accounts(now);
         let mut starts = self.honour_claims(now);
         self.renew_reservations(now);
         while let Some((line, site)) = self.next(now) {
@@ -20,6 +21,7 @@ impl Book {
         }
         self.released = false;
         self.touched.clear();
+        self.set_rates();
         starts
     }
 
@@ -71,6 +73,7 @@ impl Book {
         // The guarantee is free; only what goes beyond it presses.
         let pressure = self.tenants.pressure(shape.tenant, shape.milli);
         let score = score(&self.terms, shape, predicted, waited, pressure);
+        let class = if self.terms.noclass && class == Class::Guaranteed { Class::Borrowing } else { class };
         Some(Rank { class, score, submitted, job })
     }
 
@@ -81,6 +84,8 @@ impl Book {
             Class::Reserved
         } else if self.tenants.within_guarantee(shape.tenant, shape.milli) {
             Class::Guaranteed
+        } else if self.lines[line].returned {
+            Class::Returned
         } else {
             Class::Borrowing
         }

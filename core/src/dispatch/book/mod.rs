@@ -9,6 +9,7 @@
 //! Waiting jobs of one tenant and shape are equal but for their age, so they wait in one line and only its head is ever
 //! compared: a decision costs the number of lines and clusters, not the number of jobs.
 
+mod account;
 mod decide;
 mod line;
 mod rank;
@@ -29,7 +30,7 @@ pub use crate::dispatch::book::{
     why::Why,
 };
 use crate::dispatch::{
-    book::{line::Line, reclaim::Claim, site::Hold},
+    book::{account::Account, line::Line, reclaim::Claim, site::Hold},
     predict::{Basis, Errors, History, Kind, Prediction},
     tenants::Tenants,
 };
@@ -108,11 +109,15 @@ pub struct Book {
     tenants: Tenants,
     sites: Vec<Site>,
     lines: Vec<Line>,
-    by_shape: BTreeMap<Shape, usize>,
+    by_shape: BTreeMap<(Shape, bool), usize>,
     running: BTreeMap<u64, Running>,
     history: History,
     reservations: Vec<Reservation>,
     claims: Vec<Claim>,
+    /// By tenant.
+    accounts: Vec<Account>,
+    /// When [`Book::decide`] was last called.
+    decided: Millis,
     /// How often a job was stopped to make room for others.
     suffered: BTreeMap<u64, u32>,
     /// Something ended or the fleet changed since the last decision, so every line may have a chance.
@@ -124,6 +129,8 @@ pub struct Book {
 impl Book {
     pub fn new(terms: Terms, tenants: Tenants, sites: Vec<Site>) -> Self {
         Book {
+            accounts: vec![Account::default(); tenants.len()],
+            decided: 0,
             terms,
             tenants,
             sites,
@@ -144,16 +151,17 @@ impl Book {
         if let Some(why) = self.never(ask.shape) {
             return Err(why);
         }
-        let index = self.line_of(ask.shape);
+        let index = self.line_of(ask.shape, false);
         self.lines[index].join(ask);
         self.touched.push(index);
         Ok(())
     }
 
-    fn line_of(&mut self, shape: Shape) -> usize {
+    /// Those that were stopped for others wait in a line of their own.
+    fn line_of(&mut self, shape: Shape, returned: bool) -> usize {
         let lines = &mut self.lines;
-        *self.by_shape.entry(shape).or_insert_with(|| {
-            lines.push(Line::new(shape));
+        *self.by_shape.entry((shape, returned)).or_insert_with(|| {
+            lines.push(Line::new(shape, returned));
             lines.len() - 1
         })
     }

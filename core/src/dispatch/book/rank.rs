@@ -8,7 +8,7 @@
 use crate::dispatch::book::{Millis, Shape};
 
 /// Constants of the order. Times in milliseconds. The defaults were measured: docs/benchmarks/replay.md.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Terms {
     /// The wait that halves the weight of a job's size.
     pub patience: Millis,
@@ -24,6 +24,12 @@ pub struct Terms {
     /// A head waits this long for something to end by itself before others are stopped for it.
     pub reclaim_after: Millis,
     /// EXP
+    pub tol: i128,
+    pub ret: bool,
+    pub floor: i128,
+    pub noclass: bool,
+    pub press: f64,
+    pub pg: f64,
     pub strict: bool,
     pub worth: i64,
     /// A job runs at least this long before it may be stopped; twice as long after each stop.
@@ -43,8 +49,14 @@ impl Default for Terms {
             reservations: 1,
             reclaim: true,
             reclaim_after: 0,
-            strict: false,
-            worth: 0,
+            tol: 20,
+            ret: true,
+            floor: 0,
+            noclass: false,
+            press: 1.0,
+            pg: 1.0,
+            strict: true,
+            worth: 1000,
             protected: HOUR / 6,
         }
     }
@@ -57,6 +69,8 @@ pub enum Class {
     Reserved,
     /// With this job its tenant stays within its guarantee.
     Guaranteed,
+    /// It was stopped to make room for others, and borrows again.
+    Returned,
     /// With this job its tenant uses what others leave unused.
     Borrowing,
 }
@@ -86,7 +100,8 @@ impl Rank {
 pub(super) fn score(terms: &Terms, shape: Shape, predicted: Millis, waited: Millis, pressure: u64) -> f64 {
     let seconds = real(predicted) / 1_000.0 + 1.0;
     let gpus = real(u64::try_from(shape.milli).unwrap_or(0)) / 1_000.0;
-    let pressed = (real(pressure) / 1_000.0).max(1.0);
+    let pressed = (real(pressure) / 1_000.0).max(1.0).powf(terms.press);
+    let gpus = gpus.powf(terms.pg);
     let patience = 1.0 + real(waited) / real(terms.patience.max(1));
     seconds * gpus * pressed / patience
 }

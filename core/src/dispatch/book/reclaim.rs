@@ -61,7 +61,10 @@ impl Book {
             while let Some(line) = self.next_owed(&paper, &hopeless, now) {
                 match self.plan(line, &paper, now) {
                     Some(plan) => stops.extend(self.commit(line, plan, &mut paper, now)),
-                    None => drop(hopeless.insert(line)),
+                    None => {
+                        self.lines[line].rest = now + 60_000;
+                        hopeless.insert(line);
+                    }
                 }
             }
         }
@@ -75,7 +78,7 @@ impl Book {
         self.tenants.give_back(running.shape.tenant, running.shape.milli);
         *self.suffered.entry(job).or_default() += 1;
         self.released = true;
-        let index = self.line_of(running.shape);
+        let index = self.line_of(running.shape, self.terms.ret);
         self.lines[index].join(super::Ask { job, shape: running.shape, submitted: running.submitted });
         self.touched.push(index);
     }
@@ -137,7 +140,7 @@ impl Book {
         let mut best: Option<(Rank, usize)> = None;
         for (line, waiting) in self.lines.iter().enumerate() {
             let claimed = self.claims.iter().filter(|claim| claim.line == line).count();
-            if waiting.len() <= claimed || hopeless.contains(&line) {
+            if waiting.len() <= claimed || waiting.rest > now || hopeless.contains(&line) {
                 continue;
             }
             let shape = waiting.shape;
@@ -158,8 +161,10 @@ impl Book {
     fn plan(&self, line: usize, paper: &Paper, now: Millis) -> Option<Plan> {
         let sites = (0..self.sites.len()).filter(|site| self.sites[*site].open);
         let (at, _) = self.lines[line].head()?;
+        let error = self.accounts[self.lines[line].shape.tenant].error();
+        let price = if self.terms.tol > 0 { i128::from(self.terms.worth) * (self.terms.tol - error).max(self.terms.floor) / self.terms.tol } else { i128::from(self.terms.worth) };
         let missed = i128::from(self.lines[line].shape.milli) * i128::from(now.saturating_sub(at));
-        sites.filter_map(|site| self.plan_on(line, site, paper, now)).min_by_key(|plan| (plan.lost, plan.site)).filter(|plan| plan.lost * i128::from(self.terms.worth) <= missed * 1000)
+        sites.filter_map(|site| self.plan_on(line, site, paper, now)).min_by_key(|plan| (plan.lost, plan.site)).filter(|plan| plan.lost * price <= missed * 1000)
     }
 
     fn plan_on(&self, line: usize, site: usize, paper: &Paper, now: Millis) -> Option<Plan> {

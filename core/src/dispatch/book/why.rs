@@ -35,7 +35,7 @@ impl Book {
             } else if free < shape.milli {
                 reasons.push(Why::Full { site, free });
             } else if let Some(kept) =
-                self.by_shape.get(&shape).and_then(|line| self.kept_from(*line, site, now))
+                self.by_shape.get(&(shape, false)).and_then(|line| self.kept_from(*line, site, now))
             {
                 reasons.push(Why::KeptFor { site, job: kept.job, until: kept.expected });
             } else {
