@@ -131,7 +131,8 @@ impl Replay<'_> {
     }
 
     fn end_all(&mut self, now: Millis) {
-        while let Some(Reverse((at, index))) = self.ends.peek().copied().filter(|Reverse((at, _))| *at <= now) {
+        while let Some(Reverse((at, index))) = self.ends.peek().copied().filter(|Reverse((at, _))| *at <= now)
+        {
             self.ends.pop();
             let run = &self.outcome.runs[index];
             let job = run.job;

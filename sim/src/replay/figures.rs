@@ -108,9 +108,7 @@ pub fn figures(setting: &Setting<'_>, outcome: &Outcome) -> Figures {
         max_wait_s: seconds(finished(outcome).map(|run| u128::from(wait(run, jobs))).max().unwrap_or(0), 1),
         mean_wait_gangs_16_up_s: waits(&|job| job.gpus >= 16).mean_wait_s,
         gpu_hours: gpu_hours(finished(outcome).map(|run| (jobs[run.job].gpu_milli, run.end - run.start))),
-        gpu_hours_waiting: gpu_hours(
-            finished(outcome).map(|run| (jobs[run.job].gpu_milli, wait(run, jobs))),
-        ),
+        gpu_hours_waiting: gpu_hours(finished(outcome).map(|run| (jobs[run.job].gpu_milli, wait(run, jobs)))),
         preemptions: stopped(outcome).count() as u64,
         preempted_gpu_hours: gpu_hours(
             stopped(outcome).map(|run| (jobs[run.job].gpu_milli, run.end - run.start)),

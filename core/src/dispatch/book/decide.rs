@@ -73,7 +73,6 @@ impl Book {
         // The guarantee is free; only what goes beyond it presses.
         let pressure = self.tenants.pressure(shape.tenant, shape.milli);
         let score = score(&self.terms, shape, predicted, waited, pressure);
-        let class = if self.terms.noclass && class == Class::Guaranteed { Class::Borrowing } else { class };
         Some(Rank { class, score, submitted, job })
     }
 

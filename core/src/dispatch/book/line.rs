@@ -12,12 +12,12 @@ pub(super) struct Line {
     pub(super) returned: bool,
     jobs: BTreeSet<(Millis, u64)>,
     /// Not before then is it worth looking again for what to stop for it.
-    pub(super) rest: Millis,
+    pub(super) rest_until: Millis,
 }
 
 impl Line {
     pub(super) fn new(shape: Shape, returned: bool) -> Self {
-        Line { shape, returned, jobs: BTreeSet::new(), rest: 0 }
+        Line { shape, returned, jobs: BTreeSet::new(), rest_until: 0 }
     }
 
     pub(super) fn join(&mut self, ask: Ask) {

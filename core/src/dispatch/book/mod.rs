@@ -10,10 +10,13 @@
 //! compared: a decision costs the number of lines and clusters, not the number of jobs.
 
 mod account;
+mod claim;
 mod decide;
 mod line;
 mod rank;
 mod reclaim;
+#[cfg(test)]
+mod reclaim_tests;
 mod reserve;
 mod site;
 #[cfg(test)]
@@ -30,7 +33,7 @@ pub use crate::dispatch::book::{
     why::Why,
 };
 use crate::dispatch::{
-    book::{account::Account, line::Line, reclaim::Claim, site::Hold},
+    book::{account::Account, claim::Claim, line::Line, site::Hold},
     predict::{Basis, Errors, History, Kind, Prediction},
     tenants::Tenants,
 };

@@ -1,15 +1,18 @@
-//! Reclaim: takes lent capacity back for a tenant that waits below its guarantee.
+//! Reclaim: decides which borrowing jobs stop, so that a tenant which waits below its guarantee gets its part.
 //!
-//! Owns the claims: which waiting head gets which cluster once which running jobs are gone. It decides on paper first: the
-//! cluster and the jobs whose stop loses least work, and only if the head then really fits. Invariants: no job is stopped
-//! whose tenant is within its guarantee, nor one that has run less than its protected time, which doubles with every stop
-//! it suffered; a stopping job keeps its room and quota until [`Book::stopped`] says that it is gone; what comes free is
-//! kept for its claim. Fails by stopping nothing: the head then waits for whatever ends. A claim whose head is gone is
-//! dropped at the next decision, and its room is everyone's.
+//! Everything is decided on paper first: the one cluster and the jobs there whose stop loses least work, and only if the
+//! head then really fits. A job that is not known to write checkpoints loses all it did. Waiting costs something too: a
+//! plan is carried out once what the head missed is worth what would be lost, at a price that falls with how far its
+//! tenant has been below its guarantee ([`Terms`](super::Terms)). Invariants: nobody is pushed below its guarantee, so no
+//! job is stopped whose tenant is within it; none stops that has run less than its protected time, which doubles with
+//! every stop it suffered. Fails by stopping nothing: the head then waits for whatever ends, and is looked at again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::dispatch::book::{Book, Millis, Start, rank::Rank};
+use crate::dispatch::book::{Book, Millis, claim::Claim, rank::Rank};
+
+/// After a look in vain, a line is looked at again this many milliseconds later.
+const REST: Millis = 60_000;
 
 /// A running job that has to go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,16 +22,8 @@ pub struct Stop {
     pub site: usize,
     /// The job that it makes room for.
     pub makes_room_for: u64,
-    /// Thousandths of a GPU times milliseconds that have to be done again, if it writes no checkpoint.
+    /// Thousandths of a GPU times milliseconds that have to be done again.
     pub lost: i128,
-}
-
-/// Room that is being made on one cluster for the head of a line.
-#[derive(Clone, Debug)]
-pub(super) struct Claim {
-    pub(super) line: usize,
-    pub(super) site: usize,
-    victims: BTreeSet<u64>,
 }
 
 /// What a claim would cost.
@@ -38,7 +33,23 @@ struct Plan {
     victims: Vec<u64>,
 }
 
-/// Paper: what tenants will hold once everything stopping is gone and everything claimed runs.
+/// A job that may be stopped.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Victim {
+    ran: Millis,
+    job: u64,
+    tenant: usize,
+    milli: i64,
+}
+
+impl Victim {
+    fn lost(&self) -> i128 {
+        i128::from(self.ran) * i128::from(self.milli)
+    }
+}
+
+/// How what tenants hold will change once everything stopping is gone and everything claimed runs.
+#[derive(Default)]
 struct Paper(BTreeMap<usize, i64>);
 
 impl Paper {
@@ -52,79 +63,24 @@ impl Paper {
 }
 
 impl Book {
-    /// Chooses what must stop so that tenants below their guarantee get it. Call it after [`Book::decide`].
+    /// Chooses what must stop. Call it after [`Book::decide`], so that only those wait that fit nowhere.
     pub fn reclaim(&mut self, now: Millis) -> Vec<Stop> {
         let mut stops = Vec::new();
-        if self.terms.reclaim {
-            let mut paper = self.paper();
-            let mut hopeless = BTreeSet::new();
-            while let Some(line) = self.next_owed(&paper, &hopeless, now) {
-                match self.plan(line, &paper, now) {
-                    Some(plan) => stops.extend(self.commit(line, plan, &mut paper, now)),
-                    None => {
-                        self.lines[line].rest = now + 60_000;
-                        hopeless.insert(line);
-                    }
-                }
+        if !self.terms.reclaim {
+            return stops;
+        }
+        let mut paper = self.paper();
+        while let Some(line) = self.next_owed(&paper, now) {
+            match self.plan(line, &paper, now).filter(|plan| self.worth(line, plan, now)) {
+                Some(plan) => stops.extend(self.commit(line, plan, &mut paper, now)),
+                None => self.lines[line].rest_until = now.saturating_add(REST),
             }
         }
         stops
     }
 
-    /// The agent confirmed that a stopping job is gone: its room is free, and it waits again from where it stood.
-    pub fn stopped(&mut self, job: u64) {
-        let Some(running) = self.running.remove(&job) else { return };
-        self.sites[running.site].release(job, &running.parts);
-        self.tenants.give_back(running.shape.tenant, running.shape.milli);
-        *self.suffered.entry(job).or_default() += 1;
-        self.released = true;
-        let index = self.line_of(running.shape, self.terms.ret);
-        self.lines[index].join(super::Ask { job, shape: running.shape, submitted: running.submitted });
-        self.touched.push(index);
-    }
-
-    /// Starts the heads whose room is there.
-    pub(super) fn honour_claims(&mut self, now: Millis) -> Vec<Start> {
-        let mut starts = Vec::new();
-        let running = &self.running;
-        for claim in &mut self.claims {
-            claim.victims.retain(|job| running.contains_key(job));
-        }
-        let (ready, open) = std::mem::take(&mut self.claims).into_iter().partition(|claim| claim.victims.is_empty());
-        self.claims = open;
-        for claim in Vec::<Claim>::from(ready) {
-            let Some(shape) = self.lines[claim.line].head().map(|_| self.lines[claim.line].shape) else { continue };
-            if self.room(claim.site, shape) >= shape.milli && self.tenants.available(shape.tenant) >= shape.milli {
-                let because = self.because(claim.line, claim.site, now);
-                starts.extend(self.start(claim.line, claim.site, because, now));
-            }
-        }
-        starts
-    }
-
-    /// Free on a cluster for a shape, without what claims keep.
-    pub(super) fn room(&self, site: usize, shape: super::Shape) -> i64 {
-        let kept: i64 = self
-            .claims
-            .iter()
-            .filter(|claim| claim.site == site)
-            .map(|claim| (self.lines[claim.line].shape, claim))
-            .filter(|(other, _)| other.models & shape.models != 0)
-            .map(|(other, claim)| (other.milli - self.stopping(claim)).max(0))
-            .sum();
-        self.sites[site].free(shape.models) - kept
-    }
-
-    fn stopping(&self, claim: &Claim) -> i64 {
-        claim.victims.iter().filter_map(|job| self.running.get(job)).map(|running| running.shape.milli).sum()
-    }
-
-    fn is_stopping(&self, job: u64) -> bool {
-        self.claims.iter().any(|claim| claim.victims.contains(&job))
-    }
-
     fn paper(&self) -> Paper {
-        let mut paper = Paper(BTreeMap::new());
+        let mut paper = Paper::default();
         for claim in &self.claims {
             let shape = self.lines[claim.line].shape;
             paper.add(shape.tenant, shape.milli);
@@ -135,18 +91,11 @@ impl Book {
         paper
     }
 
-    /// The first head in order that is owed its place and has no claim.
-    fn next_owed(&self, paper: &Paper, hopeless: &BTreeSet<usize>, now: Millis) -> Option<usize> {
+    /// The first head in order that is owed its place and has no claim yet.
+    fn next_owed(&self, paper: &Paper, now: Millis) -> Option<usize> {
         let mut best: Option<(Rank, usize)> = None;
-        for (line, waiting) in self.lines.iter().enumerate() {
-            let claimed = self.claims.iter().filter(|claim| claim.line == line).count();
-            if waiting.len() <= claimed || waiting.rest > now || hopeless.contains(&line) {
-                continue;
-            }
-            let shape = waiting.shape;
-            let owed = self.tenants.within_guarantee(shape.tenant, paper.of(shape.tenant) + shape.milli);
-            let due = waiting.head().is_some_and(|(at, _)| now >= at.saturating_add(self.terms.reclaim_after));
-            if !owed || !due {
+        for line in 0..self.lines.len() {
+            if !self.is_owed(line, paper, now) {
                 continue;
             }
             let Some(rank) = self.rank(line, now) else { continue };
@@ -157,72 +106,70 @@ impl Book {
         best.map(|(_, line)| line)
     }
 
-    /// The cluster where room for the head of a line costs least lost work.
+    fn is_owed(&self, line: usize, paper: &Paper, now: Millis) -> bool {
+        let waiting = &self.lines[line];
+        let shape = waiting.shape;
+        waiting.rest_until <= now
+            && waiting.len() > self.claims.iter().filter(|claim| claim.line == line).count()
+            && self.tenants.within_guarantee(shape.tenant, paper.of(shape.tenant) + shape.milli)
+    }
+
+    /// The cluster where room for the head of a line costs least.
     fn plan(&self, line: usize, paper: &Paper, now: Millis) -> Option<Plan> {
-        let sites = (0..self.sites.len()).filter(|site| self.sites[*site].open);
-        let (at, _) = self.lines[line].head()?;
-        let error = self.accounts[self.lines[line].shape.tenant].error();
-        let price = if self.terms.tol > 0 { i128::from(self.terms.worth) * (self.terms.tol - error).max(self.terms.floor) / self.terms.tol } else { i128::from(self.terms.worth) };
-        let missed = i128::from(self.lines[line].shape.milli) * i128::from(now.saturating_sub(at));
-        sites.filter_map(|site| self.plan_on(line, site, paper, now)).min_by_key(|plan| (plan.lost, plan.site)).filter(|plan| plan.lost * price <= missed * 1000)
+        let plans = (0..self.sites.len()).filter_map(|site| self.plan_on(line, site, paper, now));
+        plans.min_by_key(|plan| (plan.lost, plan.site))
     }
 
     fn plan_on(&self, line: usize, site: usize, paper: &Paper, now: Millis) -> Option<Plan> {
         let shape = self.lines[line].shape;
         let mut missing = shape.milli - self.room(site, shape);
-        if self.sites[site].total(shape.models) < shape.milli || missing <= 0 {
+        if !self.sites[site].open || self.sites[site].total(shape.models) < shape.milli || missing <= 0 {
             return None;
         }
-        let mut candidates: Vec<(Millis, u64, usize, i64)> = self.sites[site]
-            .jobs(shape.models)
-            .filter_map(|(job, milli)| {
-                let running = self.running.get(&job)?;
-                let ran = now.saturating_sub(running.started);
-                let free_game = running.shape.tenant != shape.tenant
-                    && ran >= self.protected(job)
-                    && self.borrows(running.shape.tenant, paper.of(running.shape.tenant))
-                    && !self.is_stopping(job);
-                free_game.then_some((ran, job, running.shape.tenant, milli))
-            })
-            .collect();
-        candidates.sort_unstable();
-        let mut taken: BTreeMap<usize, i64> = BTreeMap::new();
-        let mut chosen: Vec<(i128, u64, i64)> = Vec::new();
-        for (ran, job, tenant, milli) in candidates {
-            if missing <= 0 {
-                break;
-            }
-            let gone = taken.entry(tenant).or_default();
-            let strict = if self.terms.strict { milli } else { 0 };
-            if self.borrows(tenant, paper.of(tenant) - *gone - strict + i64::from(self.terms.strict)) {
-                *gone += milli;
-                missing -= milli;
-                chosen.push((i128::from(ran) * i128::from(milli), job, milli));
+        let mut gone = Paper::default();
+        let mut chosen: Vec<Victim> = Vec::new();
+        // What is lost for one GPU is the time that a job ran, so the youngest go first.
+        for victim in self.victims(line, site, now) {
+            let left = paper.of(victim.tenant) + gone.of(victim.tenant) - victim.milli;
+            if missing > 0 && self.tenants.used(victim.tenant) + left >= self.tenants.nominal(victim.tenant) {
+                gone.add(victim.tenant, -victim.milli);
+                missing -= victim.milli;
+                chosen.push(victim);
             }
         }
-        if missing > 0 {
-            return None;
-        }
-        // The last ones may have made earlier ones needless: spare whoever would lose most.
-        chosen.sort_unstable_by(|a, b| b.cmp(a));
-        chosen.retain(|(_, _, milli)| {
-            let spare = missing + milli <= 0;
-            missing += if spare { *milli } else { 0 };
-            !spare
-        });
-        let lost = chosen.iter().map(|(lost, ..)| lost).sum();
-        Some(Plan { lost, site, victims: chosen.into_iter().map(|(_, job, _)| job).collect() })
+        (missing <= 0).then(|| spare_needless(chosen, missing, site))
     }
 
-    /// Whether a tenant holds more than its guarantee, with what paper says on top.
-    fn borrows(&self, tenant: usize, more: i64) -> bool {
-        self.tenants.used(tenant) + more > self.tenants.nominal(tenant)
+    /// Jobs on a cluster that may be stopped for a line, the youngest first.
+    fn victims(&self, line: usize, site: usize, now: Millis) -> Vec<Victim> {
+        let shape = self.lines[line].shape;
+        let here = self.sites[site].jobs(shape.models).filter_map(|(job, milli)| {
+            let running = self.running.get(&job)?;
+            let ran = now.saturating_sub(running.started);
+            Some(Victim { ran, job, tenant: running.shape.tenant, milli })
+        });
+        let mut victims: Vec<Victim> = here
+            .filter(|victim| victim.tenant != shape.tenant && victim.ran >= self.protected(victim.job))
+            .filter(|victim| !self.is_stopping(victim.job))
+            .collect();
+        victims.sort_unstable();
+        victims
     }
 
     /// How long a job runs at least before it may be stopped.
     fn protected(&self, job: u64) -> Millis {
         let times = self.suffered.get(&job).copied().unwrap_or(0).min(20);
         self.terms.protected.saturating_mul(1 << times)
+    }
+
+    /// Whether what the head missed so far is worth what the plan loses.
+    fn worth(&self, line: usize, plan: &Plan, now: Millis) -> bool {
+        let Some((submitted, _)) = self.lines[line].head() else { return false };
+        let shape = self.lines[line].shape;
+        let missed = i128::from(shape.milli) * i128::from(now.saturating_sub(submitted));
+        let left = (self.terms.tolerance - self.accounts[shape.tenant].error()).max(0);
+        let falling = self.terms.price * left / self.terms.tolerance.max(1);
+        plan.lost.saturating_mul(falling.max(self.terms.least_price)) <= missed.saturating_mul(1_000)
     }
 
     fn commit(&mut self, line: usize, plan: Plan, paper: &mut Paper, now: Millis) -> Vec<Stop> {
@@ -236,7 +183,20 @@ impl Book {
             let lost = i128::from(victim.shape.milli) * i128::from(now.saturating_sub(victim.started));
             stops.push(Stop { job: *job, site: plan.site, makes_room_for: head, lost });
         }
-        self.claims.push(Claim { line, site: plan.site, victims: plan.victims.into_iter().collect() });
+        let victims: BTreeSet<u64> = plan.victims.into_iter().collect();
+        self.claims.push(Claim { line, site: plan.site, victims });
         stops
     }
+}
+
+/// The last one chosen may have made others needless: spares those that would lose most.
+fn spare_needless(mut chosen: Vec<Victim>, mut missing: i64, site: usize) -> Plan {
+    chosen.sort_unstable_by_key(|victim| std::cmp::Reverse((victim.lost(), victim.job)));
+    chosen.retain(|victim| {
+        let needless = missing + victim.milli <= 0;
+        missing += if needless { victim.milli } else { 0 };
+        !needless
+    });
+    let lost = chosen.iter().map(Victim::lost).sum();
+    Plan { lost, site, victims: chosen.iter().map(|victim| victim.job).collect() }
 }
