@@ -23,14 +23,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let fleet = fleet(&sizes);
     let (load, seeds): (f64, u64) = (load.parse()?, race_seeds.parse()?);
     println!(
-        "| set | seed | policy | mean completion h | mean wait min | p99 wait min | gangs 16+ h | share error |"
+        "| set | seed | policy | mean completion h | mean wait min | p99 wait min | gangs 16+ h | share error | worst team | preempted |"
     );
-    println!("|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|");
     for set in sets {
+        let mut ratios = Vec::new();
         for seed in trace_seeds.split(',') {
-            let seed: u64 = seed.parse()?;
-            let made =
-                Assumptions::named(set, seed, fleet.gpus(), load).ok_or("no such set of assumptions")?;
+            let made = Assumptions::named(set, seed.parse()?, fleet.gpus(), load)
+                .ok_or("no such set of assumptions")?;
             let trace = generate(&made);
             let run = |policy, seed| -> Result<Figures, Broken> {
                 let setting = Setting { trace: &trace, fleet: &fleet, policy, seed, terms: Terms::default() };
@@ -40,11 +40,43 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 (0..seeds).map(|seed| run(PolicyName::MultiKueueAllAtOnce, seed)).collect();
             let race = median(races?).ok_or("no seed")?;
             row(set, seed, &race, &race);
-            row(set, seed, &run(PolicyName::FifoBestFit, 0)?, &race);
-            row(set, seed, &run(PolicyName::Default, 0)?, &race);
+            let ours = run(PolicyName::Default, 0)?;
+            row(set, seed, &ours, &race);
+            ratios.push(compared(&ours, &race));
         }
+        summary(set, &ratios);
     }
     Ok(())
+}
+
+/// Completion, p99 wait and wait of large gangs over those of the race, then share errors and the preempted part.
+fn compared(ours: &Figures, race: &Figures) -> [f64; 6] {
+    let over = |ours: f64, theirs: f64| if theirs > 0.0 { ours / theirs } else { 0.0 };
+    [
+        over(ours.mean_completion_s, race.mean_completion_s),
+        over(ours.p99_wait_s, race.p99_wait_s),
+        over(ours.mean_wait_gangs_16_up_s, race.mean_wait_gangs_16_up_s),
+        ours.share_error,
+        worst(ours),
+        over(ours.preempted_gpu_hours, ours.gpu_hours),
+    ]
+}
+
+fn worst(figures: &Figures) -> f64 {
+    figures.share_error_by_team.values().copied().fold(0.0, f64::max)
+}
+
+/// The median of every column over the traces of a set.
+fn summary(set: &str, ratios: &[[f64; 6]]) {
+    let middle = |column: usize| {
+        let mut values: Vec<f64> = ratios.iter().map(|row| row[column]).collect();
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied().unwrap_or(0.0)
+    };
+    let [completion, p99, gangs, share, worst, lost] = std::array::from_fn(middle);
+    println!(
+        "| {set} | median | default | ({completion:.2}) | | ({p99:.2}) | ({gangs:.2}) | {share:.3} | {worst:.3} | {lost:.4} |"
+    );
 }
 
 fn fleet(sizes: &[u32]) -> Fleet {
@@ -56,17 +88,19 @@ fn fleet(sizes: &[u32]) -> Fleet {
 }
 
 /// Figures with their ratio to the race.
-fn row(set: &str, seed: u64, run: &Figures, race: &Figures) {
+fn row(set: &str, seed: &str, run: &Figures, race: &Figures) {
     let against = |ours: f64, theirs: f64, unit: f64| {
         format!("{:.2} ({:.2})", ours / unit, if theirs > 0.0 { ours / theirs } else { 0.0 })
     };
     println!(
-        "| {set} | {seed} | {} | {} | {} | {} | {} | {:.3} |",
+        "| {set} | {seed} | {} | {} | {} | {} | {} | {:.3} | {:.3} | {:.4} |",
         run.policy,
         against(run.mean_completion_s, race.mean_completion_s, 3_600.0),
         against(run.mean_wait_s, race.mean_wait_s, 60.0),
         against(run.p99_wait_s, race.p99_wait_s, 60.0),
         against(run.mean_wait_gangs_16_up_s, race.mean_wait_gangs_16_up_s, 3_600.0),
-        run.share_error
+        run.share_error,
+        worst(run),
+        run.preempted_gpu_hours / run.gpu_hours.max(1.0)
     );
 }

@@ -103,6 +103,11 @@ impl Tenants {
         &self.nodes[tenant].tenant.name
     }
 
+    /// How many nodes the tree has.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// What the tenant is guaranteed.
     pub fn nominal(&self, tenant: usize) -> i64 {
         self.nodes[tenant].quota

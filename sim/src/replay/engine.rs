@@ -1,12 +1,18 @@
 //! Engine: the event loop. Ends come before arrivals of the same millisecond, and the policy decides after all of them.
 
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap},
+};
 
 use crate::replay::{
     policy::{Millis, Policy, Setting, make},
     share::{Share, Shares},
     world::{Broken, World, milli_of},
 };
+
+/// Milliseconds from the decision to stop a job until its pods are confirmed gone: the grace of a pod.
+const STOP_DELAY: Millis = 30_000;
 
 /// One run of a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,6 +23,8 @@ pub struct Run {
     pub site: usize,
     pub start: Millis,
     pub end: Millis,
+    /// Stopped to make room: it lost what it had done, and the job waited again.
+    pub stopped: bool,
     pub reason: String,
 }
 
@@ -39,6 +47,7 @@ pub fn replay(setting: &Setting<'_>) -> Result<Outcome, Broken> {
         world: World::new(&setting.trace.jobs, setting.fleet),
         shares: Shares::new(setting.trace, setting.fleet),
         ends: BinaryHeap::new(),
+        live: BTreeMap::new(),
         next: 0,
         outcome: Outcome::default(),
     };
@@ -57,7 +66,10 @@ struct Replay<'a> {
     policy: Box<dyn Policy + 'a>,
     world: World<'a>,
     shares: Shares,
+    /// When runs end, as indices into the outcome; one that was stopped before stays and is passed over.
     ends: BinaryHeap<Reverse<(Millis, usize)>>,
+    /// The run of each running job.
+    live: BTreeMap<usize, usize>,
     /// The next job that arrives.
     next: usize,
     outcome: Outcome,
@@ -88,21 +100,56 @@ impl Replay<'_> {
             let job = &self.setting.trace.jobs[placed.job];
             self.shares.start(job.team, milli_of(job));
             let end = now.saturating_add(job.duration_ms);
-            self.ends.push(Reverse((end, placed.job)));
-            let run = Run { job: placed.job, site: placed.site, start: now, end, reason: placed.reason };
-            self.outcome.runs.push(run);
+            let run = self.outcome.runs.len();
+            self.ends.push(Reverse((end, run)));
+            self.live.insert(placed.job, run);
+            self.outcome.runs.push(Run {
+                job: placed.job,
+                site: placed.site,
+                start: now,
+                end,
+                stopped: false,
+                reason: placed.reason,
+            });
         }
+        self.stop_all(now);
         let stuck = self.world.waiting > 0 && self.world.idle() && self.next_time().is_none();
         if stuck { Err(Broken::Stuck { waiting: self.world.waiting }) } else { Ok(()) }
     }
 
+    /// A job that ends while it is being stopped has ended; its work counts.
+    fn stop_all(&mut self, now: Millis) {
+        let gone = now.saturating_add(STOP_DELAY);
+        for job in self.policy.stop(now) {
+            let Some(run) = self.live.get(&job).copied() else { continue };
+            if self.outcome.runs[run].end > gone {
+                self.outcome.runs[run].end = gone;
+                self.outcome.runs[run].stopped = true;
+                self.ends.push(Reverse((gone, run)));
+            }
+        }
+    }
+
     fn end_all(&mut self, now: Millis) {
-        while let Some(Reverse((_, job))) = self.ends.peek().copied().filter(|Reverse((at, _))| *at <= now) {
+        while let Some(Reverse((at, index))) = self.ends.peek().copied().filter(|Reverse((at, _))| *at <= now)
+        {
             self.ends.pop();
-            self.world.end(job);
-            self.policy.end(job, now);
+            let run = &self.outcome.runs[index];
+            let job = run.job;
+            if run.end != at || self.live.get(&job) != Some(&index) {
+                continue;
+            }
+            self.live.remove(&job);
             let ended = &self.setting.trace.jobs[job];
-            self.shares.end(ended.team, milli_of(ended));
+            if run.stopped {
+                self.world.stop(job);
+                self.policy.stopped(job);
+                self.shares.stop(ended.team, milli_of(ended));
+            } else {
+                self.world.end(job);
+                self.policy.end(job, now);
+                self.shares.end(ended.team, milli_of(ended));
+            }
         }
     }
 

@@ -94,25 +94,25 @@ pub fn figures(setting: &Setting<'_>, outcome: &Outcome) -> Figures {
         model: setting.policy.is_model(),
         seeds: 1,
         first_seed: setting.seed,
-        jobs: outcome.runs.len() as u64,
+        jobs: finished(outcome).count() as u64,
         jobs_that_never_fit: outcome.never.len() as u64,
         jobs_without_duration: setting.trace.without_duration,
         overlaps: overlaps(&outcome.runs),
         offered_load: offered_load(setting),
         makespan_s: seconds(outcome.runs.iter().map(|run| u128::from(run.end)).max().unwrap_or(0), 1),
-        mean_completion_s: mean(outcome.runs.iter().map(|run| run.end - jobs[run.job].submit_ms)),
+        mean_completion_s: mean(finished(outcome).map(|run| run.end - jobs[run.job].submit_ms)),
         mean_wait_s: all.mean_wait_s,
         p50_wait_s: all.p50_wait_s,
         p95_wait_s: all.p95_wait_s,
         p99_wait_s: all.p99_wait_s,
-        max_wait_s: seconds(outcome.runs.iter().map(|run| u128::from(wait(run, jobs))).max().unwrap_or(0), 1),
+        max_wait_s: seconds(finished(outcome).map(|run| u128::from(wait(run, jobs))).max().unwrap_or(0), 1),
         mean_wait_gangs_16_up_s: waits(&|job| job.gpus >= 16).mean_wait_s,
-        gpu_hours: gpu_hours(outcome.runs.iter().map(|run| (jobs[run.job].gpu_milli, run.end - run.start))),
-        gpu_hours_waiting: gpu_hours(
-            outcome.runs.iter().map(|run| (jobs[run.job].gpu_milli, wait(run, jobs))),
+        gpu_hours: gpu_hours(finished(outcome).map(|run| (jobs[run.job].gpu_milli, run.end - run.start))),
+        gpu_hours_waiting: gpu_hours(finished(outcome).map(|run| (jobs[run.job].gpu_milli, wait(run, jobs)))),
+        preemptions: stopped(outcome).count() as u64,
+        preempted_gpu_hours: gpu_hours(
+            stopped(outcome).map(|run| (jobs[run.job].gpu_milli, run.end - run.start)),
         ),
-        preemptions: 0,
-        preempted_gpu_hours: 0.0,
         share_error: ratio(missing, owed),
         share_error_by_team: teams.iter().map(|(name, team)| (name.clone(), team.share_error)).collect(),
         wait_by_gang_size: sizes.iter().map(|size| (*size, waits(&|job| job.gpus == *size))).collect(),
@@ -123,7 +123,7 @@ pub fn figures(setting: &Setting<'_>, outcome: &Outcome) -> Figures {
 
 fn team_figures(setting: &Setting<'_>, outcome: &Outcome) -> BTreeMap<String, TeamFigures> {
     let mut by_team: Vec<Vec<&Run>> = vec![Vec::new(); setting.trace.teams.len()];
-    for run in &outcome.runs {
+    for run in finished(outcome) {
         by_team[setting.trace.jobs[run.job].team].push(run);
     }
     let all: i128 = outcome.shares.iter().map(|share| share.used).sum();
@@ -141,7 +141,7 @@ fn team_figures(setting: &Setting<'_>, outcome: &Outcome) -> BTreeMap<String, Te
 }
 
 fn waits(outcome: &Outcome, jobs: &[Job], pick: &dyn Fn(&Job) -> bool) -> Waits {
-    Waits::of(outcome.runs.iter().filter(|run| pick(&jobs[run.job])).map(|run| wait(run, jobs)).collect())
+    Waits::of(finished(outcome).filter(|run| pick(&jobs[run.job])).map(|run| wait(run, jobs)).collect())
 }
 
 impl Waits {
@@ -161,6 +161,16 @@ impl Waits {
     }
 }
 
+/// The run of each job that counts.
+fn finished(outcome: &Outcome) -> impl Iterator<Item = &Run> {
+    outcome.runs.iter().filter(|run| !run.stopped)
+}
+
+fn stopped(outcome: &Outcome) -> impl Iterator<Item = &Run> {
+    outcome.runs.iter().filter(|run| run.stopped)
+}
+
+/// From submission to the start of the run that counts; runs whose work was lost are waiting too.
 fn wait(run: &Run, jobs: &[Job]) -> u64 {
     run.start.saturating_sub(jobs[run.job].submit_ms)
 }

@@ -31,6 +31,12 @@ pub trait Policy {
     fn arrive(&mut self, job: usize, now: Millis) -> bool;
     fn end(&mut self, job: usize, now: Millis);
     fn decide(&mut self, now: Millis) -> Vec<Placed>;
+    /// Running jobs that it stops to make room, as indices into the trace. Their room stays taken until [`Policy::stopped`].
+    fn stop(&mut self, _: Millis) -> Vec<usize> {
+        Vec::new()
+    }
+    /// A job that it stopped is gone, has lost its work, and waits again.
+    fn stopped(&mut self, _: usize) {}
     /// When it wants to decide again although nothing happened.
     fn wake(&self, now: Millis) -> Option<Millis>;
 }

@@ -84,6 +84,12 @@ impl Shares {
         self.team(team).used -= milli;
     }
 
+    /// A running job was stopped and waits again.
+    pub(super) fn stop(&mut self, team: usize, milli: i64) {
+        self.end(team, milli);
+        self.wait(team, milli);
+    }
+
     pub(super) fn close(mut self) -> Vec<Share> {
         let now = self.now;
         for team in &mut self.teams {

@@ -66,6 +66,14 @@ impl Policy for Squadron<'_> {
         placed.collect()
     }
 
+    fn stop(&mut self, now: Millis) -> Vec<usize> {
+        self.book.reclaim(now).iter().filter_map(|stop| usize::try_from(stop.job).ok()).collect()
+    }
+
+    fn stopped(&mut self, job: usize) {
+        self.book.stopped(job as u64);
+    }
+
     fn wake(&self, now: Millis) -> Option<Millis> {
         self.book.wake(now)
     }
@@ -75,6 +83,7 @@ fn sentence(because: &Because) -> String {
     let class = match because.class {
         Class::Reserved => "kept for it",
         Class::Guaranteed => "within guarantee",
+        Class::Returned => "returns after a stop",
         Class::Borrowing => "borrowing",
     };
     format!(

@@ -113,6 +113,13 @@ impl<'a> World<'a> {
         }
     }
 
+    /// A running job that was stopped waits again.
+    pub(super) fn stop(&mut self, job: usize) {
+        self.end(job);
+        self.states[job] = State::Waiting;
+        self.waiting += 1;
+    }
+
     pub(super) fn idle(&self) -> bool {
         self.places.is_empty()
     }

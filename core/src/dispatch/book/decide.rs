@@ -8,7 +8,8 @@ use crate::dispatch::book::{
 impl Book {
     /// Places everything that can be placed now, in order.
     pub fn decide(&mut self, now: Millis) -> Vec<Start> {
-        let mut starts = Vec::new();
+        self.keep_accounts(now);
+        let mut starts = self.honour_claims(now);
         self.renew_reservations(now);
         while let Some((line, site)) = self.next(now) {
             let because = self.because(line, site, now);
@@ -20,6 +21,7 @@ impl Book {
         }
         self.released = false;
         self.touched.clear();
+        self.set_rates();
         starts
     }
 
@@ -54,7 +56,7 @@ impl Book {
             return None;
         }
         let fits = self.sites.iter().enumerate().filter_map(|(index, site)| {
-            let left = site.free(shape.models) - shape.milli;
+            let left = self.room(index, shape) - shape.milli;
             let open = site.open && left >= 0 && self.kept_from(line, index, now).is_none();
             open.then(|| (left, site.total(shape.models), index))
         });
@@ -81,12 +83,14 @@ impl Book {
             Class::Reserved
         } else if self.tenants.within_guarantee(shape.tenant, shape.milli) {
             Class::Guaranteed
+        } else if self.lines[line].returned {
+            Class::Returned
         } else {
             Class::Borrowing
         }
     }
 
-    fn because(&self, line: usize, site: usize, now: Millis) -> Because {
+    pub(super) fn because(&self, line: usize, site: usize, now: Millis) -> Because {
         let shape = self.lines[line].shape;
         let submitted = self.lines[line].head().map_or(now, |(submitted, _)| submitted);
         Because {

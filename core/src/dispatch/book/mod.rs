@@ -9,9 +9,14 @@
 //! Waiting jobs of one tenant and shape are equal but for their age, so they wait in one line and only its head is ever
 //! compared: a decision costs the number of lines and clusters, not the number of jobs.
 
+mod account;
+mod claim;
 mod decide;
 mod line;
 mod rank;
+mod reclaim;
+#[cfg(test)]
+mod reclaim_tests;
 mod reserve;
 mod site;
 #[cfg(test)]
@@ -22,12 +27,13 @@ use std::collections::BTreeMap;
 
 pub use crate::dispatch::book::{
     rank::{Class, Rank, Terms},
+    reclaim::Stop,
     reserve::Reservation,
     site::{Part, Pool, Site},
     why::Why,
 };
 use crate::dispatch::{
-    book::{line::Line, site::Hold},
+    book::{account::Account, claim::Claim, line::Line, site::Hold},
     predict::{Basis, Errors, History, Kind, Prediction},
     tenants::Tenants,
 };
@@ -94,6 +100,7 @@ struct Running {
     shape: Shape,
     site: usize,
     parts: Vec<Part>,
+    submitted: Millis,
     started: Millis,
     predicted: Prediction,
 }
@@ -105,10 +112,17 @@ pub struct Book {
     tenants: Tenants,
     sites: Vec<Site>,
     lines: Vec<Line>,
-    by_shape: BTreeMap<Shape, usize>,
+    by_shape: BTreeMap<(Shape, bool), usize>,
     running: BTreeMap<u64, Running>,
     history: History,
     reservations: Vec<Reservation>,
+    claims: Vec<Claim>,
+    /// By tenant.
+    accounts: Vec<Account>,
+    /// When [`Book::decide`] was last called.
+    decided: Millis,
+    /// How often a job was stopped to make room for others.
+    suffered: BTreeMap<u64, u32>,
     /// Something ended or the fleet changed since the last decision, so every line may have a chance.
     released: bool,
     /// Lines whose head came since the last decision.
@@ -118,6 +132,8 @@ pub struct Book {
 impl Book {
     pub fn new(terms: Terms, tenants: Tenants, sites: Vec<Site>) -> Self {
         Book {
+            accounts: vec![Account::default(); tenants.len()],
+            decided: 0,
             terms,
             tenants,
             sites,
@@ -126,6 +142,8 @@ impl Book {
             running: BTreeMap::new(),
             history: History::default(),
             reservations: Vec::new(),
+            claims: Vec::new(),
+            suffered: BTreeMap::new(),
             released: true,
             touched: Vec::new(),
         }
@@ -136,14 +154,19 @@ impl Book {
         if let Some(why) = self.never(ask.shape) {
             return Err(why);
         }
-        let lines = &mut self.lines;
-        let index = *self.by_shape.entry(ask.shape).or_insert_with(|| {
-            lines.push(Line::new(ask.shape));
-            lines.len() - 1
-        });
+        let index = self.line_of(ask.shape, false);
         self.lines[index].join(ask);
         self.touched.push(index);
         Ok(())
+    }
+
+    /// Those that were stopped for others wait in a line of their own.
+    fn line_of(&mut self, shape: Shape, returned: bool) -> usize {
+        let lines = &mut self.lines;
+        *self.by_shape.entry((shape, returned)).or_insert_with(|| {
+            lines.push(Line::new(shape, returned));
+            lines.len() - 1
+        })
     }
 
     /// An attempt ended by itself; its room is free and its run time is learnt. An unknown job changes nothing.
@@ -151,6 +174,7 @@ impl Book {
         let Some(running) = self.running.remove(&job) else { return };
         let ran = now.saturating_sub(running.started);
         self.history.ended(running.shape.kind(), ran, running.predicted);
+        self.suffered.remove(&job);
         self.sites[running.site].release(job, &running.parts);
         self.tenants.give_back(running.shape.tenant, running.shape.milli);
         self.released = true;
@@ -200,6 +224,7 @@ impl Book {
             shape: ask.shape,
             site,
             parts: parts.clone(),
+            submitted: ask.submitted,
             started: now,
             predicted: because.predicted,
         };

@@ -1,8 +1,8 @@
 //! Rank: the order in which heads of lines are served, and the few constants behind it.
 //!
-//! First those within their tenant's guarantee, then those that borrow. Within a class the smallest of
-//! `size × pressure ÷ patience` goes first: size is predicted GPU time, pressure is what the tenant uses over what it is
-//! guaranteed, patience grows with the wait. So short work goes first, nobody who floods goes before others for long, and
+//! First those within their tenant's guarantee, then those that were stopped for others, then those that borrow. Within a
+//! class the smallest of `size × √pressure ÷ patience` goes first: size is predicted GPU time, pressure is what the tenant
+//! uses over what it is guaranteed, patience grows with the wait. So short work goes first, nobody who floods goes before others for long, and
 //! everybody's turn comes.
 
 use crate::dispatch::book::{Millis, Shape};
@@ -19,6 +19,16 @@ pub struct Terms {
     pub reserve_borrowing: Millis,
     /// A gang that depends on a kept cluster, in thousandths of a GPU.
     pub large: i64,
+    /// Whether borrowing jobs are stopped for tenants that wait below their guarantee.
+    pub reclaim: bool,
+    /// Work that a stop loses counts so much against what the waiting head missed, in thousandths.
+    pub price: i128,
+    /// The missing part of what a tenant was owed, in thousandths, at which the price has fallen to the least.
+    pub tolerance: i128,
+    /// The price never falls below this.
+    pub least_price: i128,
+    /// A job runs at least this long before it may be stopped; twice as long after each stop.
+    pub protected: Millis,
     /// Clusters that may be kept at one time.
     pub reservations: usize,
 }
@@ -28,10 +38,15 @@ impl Default for Terms {
         const HOUR: Millis = 3_600_000;
         Terms {
             patience: 2 * HOUR,
-            reserve_guaranteed: 12 * HOUR,
-            reserve_borrowing: 48 * HOUR,
+            reserve_guaranteed: 96 * HOUR,
+            reserve_borrowing: 336 * HOUR,
             large: 16_000,
             reservations: 1,
+            reclaim: true,
+            price: 2_000,
+            tolerance: 50,
+            least_price: 200,
+            protected: HOUR / 6,
         }
     }
 }
@@ -43,6 +58,8 @@ pub enum Class {
     Reserved,
     /// With this job its tenant stays within its guarantee.
     Guaranteed,
+    /// It was stopped to make room for others, and borrows again.
+    Returned,
     /// With this job its tenant uses what others leave unused.
     Borrowing,
 }
@@ -51,7 +68,8 @@ pub enum Class {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rank {
     pub class: Class,
-    /// Size times pressure over patience. Made of sums, products and quotients only, so equal on every machine.
+    /// Size times pressure over patience. Made of sums, products, quotients and a square root only, so equal
+    /// on every machine.
     pub score: f64,
     pub submitted: Millis,
     pub job: u64,
@@ -68,11 +86,11 @@ impl Rank {
     }
 }
 
-/// Size times pressure over patience.
+/// Size times the root of pressure over patience.
 pub(super) fn score(terms: &Terms, shape: Shape, predicted: Millis, waited: Millis, pressure: u64) -> f64 {
     let seconds = real(predicted) / 1_000.0 + 1.0;
     let gpus = real(u64::try_from(shape.milli).unwrap_or(0)) / 1_000.0;
-    let pressed = (real(pressure) / 1_000.0).max(1.0);
+    let pressed = (real(pressure) / 1_000.0).max(1.0).sqrt();
     let patience = 1.0 + real(waited) / real(terms.patience.max(1));
     seconds * gpus * pressed / patience
 }

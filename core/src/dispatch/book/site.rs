@@ -83,6 +83,12 @@ impl Site {
         parts
     }
 
+    /// What runs here on these models, with what each holds of them.
+    pub(super) fn jobs(&self, models: u64) -> impl Iterator<Item = (u64, i64)> {
+        let held = self.holds.iter().map(move |(job, (_, parts))| (*job, self.usable_of(parts, models)));
+        held.filter(|(_, milli)| *milli > 0)
+    }
+
     pub(super) fn take(&mut self, job: u64, parts: &[Part], hold: Hold) {
         for part in parts {
             self.pools[part.pool].free -= part.milli;

@@ -7,29 +7,29 @@ use proptest::{collection::vec, prelude::*};
 use super::*;
 use crate::dispatch::tenants::Tenant;
 
-const GPU: i64 = 1_000;
+pub(super) const GPU: i64 = 1_000;
 const HOUR: Millis = 3_600_000;
 
-fn site(name: &str, gpus: i64) -> Site {
+pub(super) fn site(name: &str, gpus: i64) -> Site {
     Site::new(name.to_owned(), vec![Pool { model: 0, total: gpus * GPU, free: gpus * GPU }])
 }
 
-fn book(gpus: &[i64], teams: usize) -> Book {
+pub(super) fn book(gpus: &[i64], teams: usize) -> Book {
     let sites: Vec<Site> = gpus.iter().map(|gpus| site(&format!("c{gpus}"), *gpus)).collect();
     let names: Vec<String> = (0..teams).map(|team| format!("t{team}")).collect();
     let capacity = gpus.iter().sum::<i64>() * GPU;
     Book::new(Terms::default(), Tenants::equal(&names, capacity).unwrap(), sites)
 }
 
-fn shape(team: usize, gpus: u32) -> Shape {
+pub(super) fn shape(team: usize, gpus: u32) -> Shape {
     Shape { tenant: team + 1, gpus, milli: i64::from(gpus) * GPU, models: u64::MAX, declared: None }
 }
 
-fn ask(job: u64, team: usize, gpus: u32, submitted: Millis) -> Ask {
+pub(super) fn ask(job: u64, team: usize, gpus: u32, submitted: Millis) -> Ask {
     Ask { job, shape: shape(team, gpus), submitted }
 }
 
-fn started(starts: &[Start]) -> Vec<u64> {
+pub(super) fn started(starts: &[Start]) -> Vec<u64> {
     starts.iter().map(|start| start.job).collect()
 }
 
@@ -80,6 +80,7 @@ fn short_kinds_go_first_and_the_long_one_gets_its_turn() {
 #[test]
 fn starving_gang_gets_its_cluster_although_singles_keep_coming() {
     let mut book = book(&[16], 2);
+    book.terms.reserve_borrowing = 48 * HOUR;
     let mut running: Vec<(Millis, u64)> = Vec::new();
     book.arrive(ask(1, 1, 16, 0)).unwrap();
     for (next, minute) in (100..).zip(0..100 * 60) {
@@ -159,7 +160,7 @@ fn mixed_cluster_gives_only_models_that_are_allowed() {
 }
 
 /// Sums of what runs, by tenant, and of what is free.
-fn check(book: &Book, gpus: &[i64], running: &[Start], asks: &[Ask], now: Millis) {
+pub(super) fn check(book: &Book, gpus: &[i64], running: &[Start], asks: &[Ask], now: Millis) {
     for (index, total) in gpus.iter().enumerate() {
         let free = book.sites()[index].free(u64::MAX);
         let held: i64 = running

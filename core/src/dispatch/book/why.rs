@@ -11,6 +11,8 @@ pub enum Why {
     OverQuota { available: i64 },
     /// The cluster has room but keeps it for a gang that waits longer.
     KeptFor { site: usize, job: u64, until: Millis },
+    /// The cluster has room but running jobs are being stopped there for others, and the room is theirs.
+    Claimed { site: usize },
     /// The cluster has too little free.
     Full { site: usize, free: i64 },
     /// The cluster takes no work at the moment.
@@ -34,8 +36,10 @@ impl Book {
                 reasons.push(Why::Closed { site });
             } else if free < shape.milli {
                 reasons.push(Why::Full { site, free });
+            } else if self.room(site, shape) < shape.milli {
+                reasons.push(Why::Claimed { site });
             } else if let Some(kept) =
-                self.by_shape.get(&shape).and_then(|line| self.kept_from(*line, site, now))
+                self.by_shape.get(&(shape, false)).and_then(|line| self.kept_from(*line, site, now))
             {
                 reasons.push(Why::KeptFor { site, job: kept.job, until: kept.expected });
             } else {

@@ -57,7 +57,8 @@ pub struct Assumptions {
 }
 
 impl Assumptions {
-    /// The published shape of the Philly trace.
+    /// The published shape of the Philly trace. How much recurs and how days differ was chosen so that runs can be predicted
+    /// about as well as there, and so that jobs in a race wait about as large a part of their completion time.
     pub fn philly(seed: u64, fleet_gpus: u64, load: f64) -> Self {
         Assumptions {
             seed,
@@ -69,12 +70,12 @@ impl Assumptions {
             teams: 15,
             flood: 0.0,
             gangs: 1.0,
-            recurrence: 0.6,
+            recurrence: 0.8,
             gang_length: 1.0,
             published_parts: true,
             tail: Tail::Philly,
-            unrest: 0.3,
-            memory: 0.2,
+            unrest: 0.5,
+            memory: 0.5,
         }
     }
 
@@ -105,7 +106,7 @@ impl Assumptions {
             "many-teams" => Assumptions { teams: 80, ..base },
             "flood" => Assumptions { flood: 0.5, ..base },
             "gangs" => Assumptions { gangs: 8.0, largest_gang: 128, published_parts: false, ..base },
-            "calm" => Assumptions { unrest: 0.03, ..base },
+            "calm" => Assumptions { unrest: 0.03, memory: 0.2, ..base },
             _ => return None,
         };
         Some(set)
