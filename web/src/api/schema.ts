@@ -192,6 +192,25 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{cluster}/queues": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who may submit by putting RayJobs into the cluster. */
+        get: operations["arrivals_list"];
+        put?: never;
+        /** Lets RayJobs of a namespace of the cluster become jobs in a queue. Allowing twice is harmless. */
+        post: operations["arrivals_allow"];
+        /** Takes the permission back. Jobs that were imported by it go on. */
+        delete: operations["arrivals_disallow"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{cluster}/revoke": {
         parameters: {
             query?: never;
@@ -635,6 +654,19 @@ export interface components {
             /** @description Whose actions these are, for example `ann` or `ci`. */
             subject: string;
         };
+        /** @description `POST /api/v1/clusters/{cluster}/queues`. */
+        AllowQueueRequest: {
+            namespace: string;
+            queue: string;
+        };
+        /** @description A permission: RayJobs in this namespace of the cluster may become jobs in this queue. */
+        AllowedQueue: {
+            /** Format: date-time */
+            allowed_at: string;
+            allowed_by: string;
+            namespace: string;
+            queue: string;
+        };
         /** @description One placement. */
         Attempt: {
             /** Format: date-time */
@@ -832,13 +864,42 @@ export interface components {
             /** @description The manifest as it was submitted. */
             manifest: string;
             pods: components["schemas"]["Pod"][];
+            source?: components["schemas"]["JobSource"] | null;
             timeline: components["schemas"]["TimelineEntry"][];
             why?: components["schemas"]["Why"] | null;
+        };
+        /** @description The RayJob that a job came from. */
+        JobSource: {
+            cluster: string;
+            /**
+             * Format: date-time
+             * @description When it was deleted or taken back; absent while it stands.
+             */
+            gone_at?: string | null;
+            name: string;
+            namespace: string;
+            uid: string;
         };
         /** @description `GET /api/v1/me`: the caller as the server knows it. */
         Me: {
             role: string;
             subject: string;
+        };
+        /** @description A list with its scope and age. */
+        Page_AllowedQueue: {
+            /** Format: date-time */
+            as_of: string;
+            items: {
+                /** Format: date-time */
+                allowed_at: string;
+                allowed_by: string;
+                namespace: string;
+                queue: string;
+            }[];
+            /** @description Give it back as `page_token` for the rows after these; absent on the last page. */
+            next_page_token?: string | null;
+            /** @description Set when some cluster's word is older than its limit, so that rows may be out of date. */
+            partial?: string | null;
         };
         /** @description A list with its scope and age. */
         Page_AuditEntry: {
@@ -1504,6 +1565,74 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Cluster"];
                 };
+            };
+        };
+    };
+    arrivals_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cluster: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_AllowedQueue"];
+                };
+            };
+        };
+    };
+    arrivals_allow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cluster: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AllowQueueRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AllowedQueue"];
+                };
+            };
+        };
+    };
+    arrivals_disallow: {
+        parameters: {
+            query: {
+                namespace: string;
+                queue: string;
+            };
+            header?: never;
+            path: {
+                cluster: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
