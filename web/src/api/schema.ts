@@ -192,18 +192,20 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/clusters/{cluster}/declare-dead": {
+    "/api/v1/clusters/{cluster}/queues": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** Who may submit by putting RayJobs into the cluster. */
+        get: operations["arrivals_list"];
         put?: never;
-        /** Says that nothing runs on a silent cluster any more: its jobs start elsewhere at once. */
-        post: operations["clusters_declare_dead"];
-        delete?: never;
+        /** Lets RayJobs of a namespace of the cluster become jobs in a queue. Allowing twice is harmless. */
+        post: operations["arrivals_allow"];
+        /** Takes the permission back. Jobs that were imported by it go on. */
+        delete: operations["arrivals_disallow"];
         options?: never;
         head?: never;
         patch?: never;
@@ -366,23 +368,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/jobs/{job}/vouch": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Says that nothing of a job runs on its silent cluster any more: it starts elsewhere at once. */
-        post: operations["jobs_vouch"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/jobs/{job}/why": {
         parameters: {
             query?: never;
@@ -448,23 +433,6 @@ export interface paths {
         put: operations["queues_set_template"];
         /** Adds a queue. */
         post: operations["queues_add"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/queues/loss": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        /** Sets what happens to a queue's jobs when their cluster is lost. */
-        put: operations["queues_set_queue"];
-        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -686,6 +654,19 @@ export interface components {
             /** @description Whose actions these are, for example `ann` or `ci`. */
             subject: string;
         };
+        /** @description `POST /api/v1/clusters/{cluster}/queues`. */
+        AllowQueueRequest: {
+            namespace: string;
+            queue: string;
+        };
+        /** @description A permission: RayJobs in this namespace of the cluster may become jobs in this queue. */
+        AllowedQueue: {
+            /** Format: date-time */
+            allowed_at: string;
+            allowed_by: string;
+            namespace: string;
+            queue: string;
+        };
         /** @description One placement. */
         Attempt: {
             /** Format: date-time */
@@ -700,11 +681,6 @@ export interface components {
             number: number;
             /** @description Name of the RayJob object in the cluster. */
             object: string;
-            /**
-             * @description The proof with which it was given up when its cluster was lost, for example `lease_ended`; `overlap_allowed` says
-             *     that two copies may have run. Empty for every other end.
-             */
-            proof?: string;
             /** Format: date-time */
             running_at?: string | null;
             state: string;
@@ -854,10 +830,6 @@ export interface components {
             /** @description The manifest's name. */
             name: string;
             namespace: string;
-            /** @description What happens when its cluster is lost: `wait`, `fence` or `rerun`. */
-            on_lost?: string;
-            /** @description Why that. */
-            on_lost_because?: string;
             owner: string;
             queue: string;
             /** @description A short machine word for the state's cause, for example `OOM_KILLED`; empty when the state says all. */
@@ -892,13 +864,42 @@ export interface components {
             /** @description The manifest as it was submitted. */
             manifest: string;
             pods: components["schemas"]["Pod"][];
+            source?: components["schemas"]["JobSource"] | null;
             timeline: components["schemas"]["TimelineEntry"][];
             why?: components["schemas"]["Why"] | null;
+        };
+        /** @description The RayJob that a job came from. */
+        JobSource: {
+            cluster: string;
+            /**
+             * Format: date-time
+             * @description When it was deleted or taken back; absent while it stands.
+             */
+            gone_at?: string | null;
+            name: string;
+            namespace: string;
+            uid: string;
         };
         /** @description `GET /api/v1/me`: the caller as the server knows it. */
         Me: {
             role: string;
             subject: string;
+        };
+        /** @description A list with its scope and age. */
+        Page_AllowedQueue: {
+            /** Format: date-time */
+            as_of: string;
+            items: {
+                /** Format: date-time */
+                allowed_at: string;
+                allowed_by: string;
+                namespace: string;
+                queue: string;
+            }[];
+            /** @description Give it back as `page_token` for the rows after these; absent on the last page. */
+            next_page_token?: string | null;
+            /** @description Set when some cluster's word is older than its limit, so that rows may be out of date. */
+            partial?: string | null;
         };
         /** @description A list with its scope and age. */
         Page_AuditEntry: {
@@ -1016,10 +1017,6 @@ export interface components {
                 /** @description The manifest's name. */
                 name: string;
                 namespace: string;
-                /** @description What happens when its cluster is lost: `wait`, `fence` or `rerun`. */
-                on_lost?: string;
-                /** @description Why that. */
-                on_lost_because?: string;
                 owner: string;
                 queue: string;
                 /** @description A short machine word for the state's cause, for example `OOM_KILLED`; empty when the state says all. */
@@ -1054,11 +1051,7 @@ export interface components {
             /** Format: date-time */
             as_of: string;
             items: {
-                /** @description Jobs may ask for two copies at once. */
-                allows_overlap?: boolean;
                 name: string;
-                /** @description What happens to jobs that ask for nothing when their cluster is lost: `wait` or `fence`; empty: as the job says. */
-                on_lost?: string;
                 /** Format: int32 */
                 queued: number;
                 /** Format: int32 */
@@ -1127,25 +1120,13 @@ export interface components {
         };
         /** @description A queue with what is in it. */
         Queue: {
-            /** @description Jobs may ask for two copies at once. */
-            allows_overlap?: boolean;
             name: string;
-            /** @description What happens to jobs that ask for nothing when their cluster is lost: `wait` or `fence`; empty: as the job says. */
-            on_lost?: string;
             /** Format: int32 */
             queued: number;
             /** Format: int32 */
             running: number;
             /** @description RayJob (YAML) that jobs of Ray's own client are made from; empty for the default one. */
             template?: string;
-        };
-        /** @description `PUT /api/v1/queues/loss`. */
-        QueueLossRequest: {
-            /** @description Jobs may ask for `rerun`: two copies at once until the old one's lease ends. Needs an administrator. */
-            allow_overlap?: boolean;
-            name: string;
-            /** @description `wait` or `fence`, for jobs that ask for nothing; absent: as the job says of itself. */
-            on_lost?: string | null;
         };
         /** @description Body of `POST /api/v1/incidents/{incident}/resolve`. */
         ResolveRequest: {
@@ -1191,11 +1172,6 @@ export interface components {
             dry_run?: boolean;
             /** @description A RayJob (ray.io/v1) as YAML or JSON, unchanged. */
             manifest: string;
-            /**
-             * @description What happens when its cluster is lost: `wait`, `fence` or `rerun`; the manifest's annotation
-             *     `squadron.dev/on-lost` counts when this is absent, then the queue's default.
-             */
-            on_lost?: string | null;
             queue: string;
         };
         /** @description One step in a job's life. */
@@ -1261,11 +1237,6 @@ export interface components {
             queue_length: number;
             /** @description For example: "queued in research, 2nd of 3". */
             sentence: string;
-        };
-        /** @description `POST /api/v1/clusters/{cluster}/declare-dead` and `POST /api/v1/jobs/{job}/vouch`. */
-        WordRequest: {
-            /** @description How the caller knows that nothing runs there any more; the audit log keeps it. */
-            reason: string;
         };
     };
     responses: never;
@@ -1597,7 +1568,28 @@ export interface operations {
             };
         };
     };
-    clusters_declare_dead: {
+    arrivals_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cluster: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_AllowedQueue"];
+                };
+            };
+        };
+    };
+    arrivals_allow: {
         parameters: {
             query?: never;
             header?: never;
@@ -1608,7 +1600,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["WordRequest"];
+                "application/json": components["schemas"]["AllowQueueRequest"];
             };
         };
         responses: {
@@ -1617,8 +1609,30 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Cluster"];
+                    "application/json": components["schemas"]["AllowedQueue"];
                 };
+            };
+        };
+    };
+    arrivals_disallow: {
+        parameters: {
+            query: {
+                namespace: string;
+                queue: string;
+            };
+            header?: never;
+            path: {
+                cluster: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -1866,31 +1880,6 @@ export interface operations {
             };
         };
     };
-    jobs_vouch: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                job: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["WordRequest"];
-            };
-        };
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Job"];
-                };
-            };
-        };
-    };
     jobs_why: {
         parameters: {
             query?: never;
@@ -2036,27 +2025,6 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Queue"];
                 };
-            };
-        };
-    };
-    queues_set_queue: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["QueueLossRequest"];
-            };
-        };
-        responses: {
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
         };
     };

@@ -33,6 +33,7 @@ export function Summary({ detail }: { detail: JobDetail }) {
             ["Asks for", resources(job.requests)],
             ["Cost so far", detail.cost && <Link key="m" to="?tab=cost">{detail.cost}</Link>],
             ["Owner", <Link key="o" to={`/jobs?owner=${encodeURIComponent(job.owner)}`}>{job.owner}</Link>],
+            ["Arrived", detail.source && `by kubectl in ${detail.source.cluster}/${detail.source.namespace}/${detail.source.name}`],
             ["Submitted", <><When at={job.submitted_at} /> <span className="muted">(<Ago at={job.submitted_at} />)</span></>],
             ["Started", job.started_at && <When at={job.started_at} />],
             ["Ended", job.ended_at && <When at={job.ended_at} />],
