@@ -11,7 +11,7 @@ mod life;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use anyhow::Context;
-use kube::Client;
+use kube::{Api, Client};
 use squadron_core::id::AttemptId;
 use tokio::{
     sync::{Notify, mpsc, watch as watching},
@@ -54,8 +54,6 @@ struct Bench<'a> {
     wake_arrivals: Arc<Notify>,
     /// What the control plane promised.
     lease: Lease,
-    /// What the fencer stopped.
-    fenced: watching::Sender<BTreeSet<AttemptId>>,
     /// Attempts that we would start.
     accepts: watching::Sender<BTreeSet<AttemptId>>,
 }
@@ -84,7 +82,6 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
         wake: Arc::new(Notify::new()),
         wake_arrivals: Arc::new(Notify::new()),
         lease: Lease::begin(&args.spool, held.epoch),
-        fenced: watching::channel(BTreeSet::new()).0,
         accepts: watching::channel(BTreeSet::new()).0,
     };
     let peer = Arc::new(Peer::new(args.peer(), key, spool.epoch(), home, client.clone()));
@@ -103,7 +100,7 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
     parts.spawn(async move { anyhow::Error::new(uplink::run(peer, ends).await) });
     let ended = tokio::select! {
         Some(ended) = parts.join_next() => Err(ended.unwrap_or_else(anyhow::Error::new)),
-        lost = held.keep(&bench.lease, &bench.fenced) => Err(anyhow::Error::new(lost)),
+        lost = held.keep(&bench.lease) => Err(anyhow::Error::new(lost)),
         () = terminated() => Ok(()),
     };
     parts.abort_all();
@@ -195,9 +192,14 @@ impl Bench<'_> {
             applied,
             lease: self.lease.clone(),
             accepts: self.accepts.clone(),
-            fenced: self.fenced.subscribe(),
+            notes: Api::namespaced(self.client.clone(), &self.args.pod_namespace),
             wake: self.wake.clone(),
         };
+        let lease = self.lease.clone();
+        parts.spawn(async move {
+            lease.keep_on_disk().await;
+            anyhow::anyhow!("the end of the lease is not kept any more")
+        });
         parts.spawn(async move {
             attempts.run(wanted).await;
             anyhow::anyhow!("the planner of attempts ended")

@@ -4,10 +4,7 @@
 //! a greater epoch than all before it, because taking it is one conditional write. Without the Lease nothing else of the
 //! controller runs. If someone else took it, this process stops what it does and starts over.
 
-use std::{
-    collections::BTreeSet,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use k8s_openapi::{
     api::{
@@ -18,8 +15,7 @@ use k8s_openapi::{
     jiff,
 };
 use kube::{Api, Client, api::PostParams};
-use squadron_core::{id::AttemptId, lease::Standing};
-use tokio::{sync::watch, task::block_in_place};
+use squadron_core::lease::Standing;
 
 use crate::{clock, fencer::mark, lease::Lease as Promised};
 
@@ -160,21 +156,14 @@ fn next(found: Option<Lease>, identity: &str, floor: u64) -> Lease {
 impl Held {
     /// Renews for ever, and with every promise of the control plane; returns when someone else has the Lease. An API
     /// server that is away is waited for: nobody else can take the Lease meanwhile either.
-    pub async fn keep(
-        &mut self,
-        promised: &Promised,
-        fenced: &watch::Sender<BTreeSet<AttemptId>>,
-    ) -> LeaseError {
+    pub async fn keep(&mut self, promised: &Promised) -> LeaseError {
         let mut promises = promised.promises();
         loop {
             tokio::select! {
                 () = tokio::time::sleep(RENEW_EVERY) => {}
                 Ok(()) = promises.changed() => {}
             }
-            if let Err(error) = block_in_place(|| promised.keep()) {
-                tracing::warn!(%error, "the end of the lease is not kept; a next life would not know it");
-            }
-            match self.renew(promised, fenced).await {
+            match self.renew(promised).await {
                 Ok(()) => {}
                 Err(LeaseError::Lost) => return LeaseError::Lost,
                 Err(error) => tracing::warn!(%error, "the Lease could not be renewed"),
@@ -184,20 +173,9 @@ impl Held {
 
     /// Repeats the fencer's newest mark with the time that is left. The mark is read before the clock, so the fencer
     /// counts from a moment that was earlier.
-    async fn renew(
-        &mut self,
-        promised: &Promised,
-        fenced: &watch::Sender<BTreeSet<AttemptId>>,
-    ) -> Result<(), LeaseError> {
+    async fn renew(&mut self, promised: &Promised) -> Result<(), LeaseError> {
         match mark::read(&self.leases).await {
-            Ok(Some(left)) => {
-                fenced.send_if_modified(|known| {
-                    let news = *known != left.stopped;
-                    known.clone_from(&left.stopped);
-                    news
-                });
-                self.echo(&left.mark, promised);
-            }
+            Ok(Some(left)) => self.echo(&left.mark, promised),
             Ok(None) => {}
             Err(error) => tracing::warn!(%error, "the fencer's mark cannot be read"),
         }

@@ -9,6 +9,8 @@ mod store;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use k8s_openapi::api::coordination::v1::Lease as LeaseObject;
+use kube::Api;
 use squadron_core::{
     fact::{AttemptFact, AttemptStep, Fact},
     id::AttemptId,
@@ -23,9 +25,10 @@ use tokio::{
 use crate::{
     clock,
     controller::{WriteError, Writer, reference},
+    fencer::mark,
     lease::{Lease, Leave},
     logs::Logs,
-    plan::{self, Action, Desired, Observed, Phase, Policy, SeenJob},
+    plan::{self, Action, Desired, DesiredAttempt, Observed, Phase, Policy, SeenJob},
     record::Recorder,
     uplink::Applied,
     watch::{Cache, Kind, object},
@@ -58,8 +61,8 @@ pub struct Attempts {
     pub lease: Lease,
     /// Attempts that we would start.
     pub accepts: watch::Sender<BTreeSet<AttemptId>>,
-    /// Attempts that the fencer says it stopped, as last read.
-    pub fenced: watch::Receiver<BTreeSet<AttemptId>>,
+    /// Where the fencer notes what it stopped.
+    pub notes: Api<LeaseObject>,
     /// Woken by every change of an object of ours.
     pub wake: Arc<Notify>,
 }
@@ -92,7 +95,16 @@ impl Attempts {
         // What is wanted is remembered too.
         self.cache.expect_only(&self.store.memory.attempts().map(|(attempt, _)| attempt).collect());
         let mut observed = observe::observe(&self.cache, &self.logs, desired.as_ref(), &self.store.memory);
-        observed.fenced.clone_from(&self.fenced.borrow());
+        if self.misses_one(desired.as_ref(), &observed) {
+            // The fencer notes first and stops then, so what it stopped is in the note by now.
+            match mark::read(&self.notes).await {
+                Ok(left) => observed.fenced = left.unwrap_or_default().stopped,
+                Err(error) => {
+                    tracing::warn!(%error, "an attempt is gone, and the fencer's note cannot be read yet");
+                    return AFTER_FAILURE;
+                }
+            }
+        }
         let leave = self.leave(desired.as_ref(), &observed);
         let memory = &self.store.memory;
         let plan = plan::plan(desired.as_ref(), &observed, memory, &self.policy, &leave, clock::now());
@@ -119,6 +131,18 @@ impl Attempts {
         }
     }
 
+    /// Whether a RayJob is gone that was made and is wanted.
+    fn misses_one(&self, desired: Option<&Desired>, observed: &Observed) -> bool {
+        let made = |attempt: &DesiredAttempt| match self.store.memory.get(attempt.id) {
+            Some(Phase::Created | Phase::Released(_)) => true,
+            Some(Phase::Refused | Phase::Removed | Phase::Fencing) => false,
+            Some(Phase::Wanted) | None => attempt.created,
+        };
+        let key = |attempt: &DesiredAttempt| (attempt.namespace.clone(), attempt.name.clone());
+        let mut wanted = desired.into_iter().flat_map(|desired| &desired.attempts);
+        wanted.any(|attempt| made(attempt) && !observed.jobs.contains_key(&key(attempt)))
+    }
+
     /// What the lease says now.
     fn leave(&self, desired: Option<&Desired>, observed: &Observed) -> Leave {
         let ours = |job: &&SeenJob| !job.ended;
@@ -136,8 +160,8 @@ impl Attempts {
         }
     }
 
-    /// Deletes everything of an attempt with the grace of the fence, what runs first. A pod that somebody else deletes with
-    /// a longer grace, as the garbage collector does, gets the shorter one.
+    /// Deletes everything of an attempt with the grace of the fence, what runs first. The submitter's Job leaves its pods
+    /// behind, because the garbage collector would give them a longer grace.
     async fn fence(&self, attempt: AttemptId) -> bool {
         let grace = Terms::default().grace;
         let mut done = true;
@@ -147,7 +171,7 @@ impl Attempts {
                 if ends || self.cache.attempt_or_remains(&object) != Some(attempt) {
                     continue;
                 }
-                let deleted = self.writer.delete_within(&reference(&object), grace).await;
+                let deleted = self.writer.delete_within(&reference(&object), kind, grace).await;
                 done &= deleted
                     .inspect_err(
                         |error| tracing::warn!(%error, %attempt, "a fenced attempt cannot be stopped yet"),

@@ -74,10 +74,11 @@ impl Writer {
         self.delete_as(target, DeleteParams::background()).await
     }
 
-    /// The same with another grace for its containers than its own, in milliseconds.
-    pub async fn delete_within(&self, target: &ObjectRef, grace: u64) -> Result<(), WriteError> {
+    /// The same with another grace for its containers than its own, in milliseconds. A batch Job leaves its pods behind.
+    pub async fn delete_within(&self, target: &ObjectRef, kind: Kind, grace: u64) -> Result<(), WriteError> {
+        let how = if kind == Kind::BatchJob { DeleteParams::orphan() } else { DeleteParams::background() };
         let seconds = u32::try_from(grace.div_ceil(1_000)).unwrap_or(u32::MAX);
-        self.delete_as(target, DeleteParams::background().grace_period(seconds)).await
+        self.delete_as(target, how.grace_period(seconds)).await
     }
 
     async fn delete_as(&self, target: &ObjectRef, how: DeleteParams) -> Result<(), WriteError> {

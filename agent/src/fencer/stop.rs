@@ -1,9 +1,9 @@
 //! Stop: finds what runs of fenced attempts in the API server, and deletes it.
 //!
 //! Invariant: only RayJobs that carry our marks under this cluster's id are touched, and only while they have not ended.
-//! The submitter's Job goes first, so that no driver is submitted again, then the pods with the grace of the fence, then the
-//! RayCluster, so that nobody makes its pods anew, then the RayJob: as long as it is there, the rest is found again. A pod
-//! that somebody else deletes with a longer grace, as the garbage collector does, gets the shorter one.
+//! The submitter's Job goes first and leaves its pods behind, so that no driver is submitted again and nobody gives the
+//! pods a longer grace than the fence's; then the pods, then the RayCluster, so that nobody makes its pods anew, then the
+//! RayJob: as long as it is there, the rest is found again.
 
 use anyhow::Context;
 use kube::{
@@ -67,7 +67,7 @@ impl Reach {
     pub async fn stop(&self, held: &Held, grace: u64) -> anyhow::Result<()> {
         let seconds = u32::try_from(grace.div_ceil(1_000)).unwrap_or(u32::MAX);
         let how = DeleteParams::background();
-        self.delete(held, &Kind::BatchJob.resource(), &held.name, &how).await?;
+        self.delete(held, &Kind::BatchJob.resource(), &held.name, &DeleteParams::orphan()).await?;
         if !held.ray_cluster.is_empty() {
             self.pods(held, &format!("ray.io/cluster={}", held.ray_cluster), seconds).await?;
         }

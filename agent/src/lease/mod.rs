@@ -21,7 +21,7 @@ use squadron_core::{
     lease::{Grant, Holder, NotStarted, Policy, Standing, Terms, Tick},
 };
 use squadron_proto::link::Lease as Promise;
-use tokio::sync::watch;
+use tokio::{sync::watch, task::block_in_place};
 
 use self::disk::Kept;
 use crate::{
@@ -126,8 +126,17 @@ impl Lease {
         self.state().holder.left(now)
     }
 
-    /// Keeps the end of the lease on the disk. It blocks.
-    pub fn keep(&self) -> Result<(), DiskError> {
+    /// Keeps the end of the lease on the disk with every promise, for ever. A disk that is slow delays nothing else.
+    pub async fn keep_on_disk(&self) {
+        let mut promises = self.promises();
+        while promises.changed().await.is_ok() {
+            if let Err(error) = block_in_place(|| self.keep()) {
+                tracing::warn!(%error, "the end of the lease is not kept; a next life would not know it");
+            }
+        }
+    }
+
+    fn keep(&self) -> Result<(), DiskError> {
         let until = self.state().holder.until();
         until.map_or(Ok(()), |until| self.0.kept.write(until))
     }

@@ -69,7 +69,7 @@ const REVOKE_HELP: &str = "\
 Examples:
   squadron cluster revoke east
 
-The agent of a revoked cluster is refused from then on. Jobs that run there are not stopped.";
+The agent of a revoked cluster is refused from then on. Its lease ends: jobs with policy fence or rerun stop there and start elsewhere, those with policy wait run on.";
 
 const DEAD_HELP: &str = "\
 Examples:

@@ -1,7 +1,7 @@
 //! From invitation to revocation, on a real Postgres.
 #![allow(clippy::unwrap_used)]
 
-use squadron_core::{id::Epoch, silence::Judge};
+use squadron_core::{id::Epoch, lease::Renewal, silence::Judge};
 use uuid::Uuid;
 
 use super::{
@@ -10,7 +10,10 @@ use super::{
     invite::{Decided, Invitation},
     *,
 };
-use crate::{audit, testing};
+use crate::{
+    audit,
+    testing::{self, fixture},
+};
 
 const NOW: Timestamp = Timestamp(1_790_000_000_000_000);
 const CODE: Digest = [7; 32];
@@ -277,4 +280,20 @@ async fn keys_rotate_only_from_what_they_were() {
     assert!(stored.contains("\"C\""), "{stored}");
     let audited = store.audit_page(None, 50).await.unwrap();
     assert_eq!(audited.iter().filter(|row| row.action == "cluster.keys").count(), 1);
+}
+
+#[tokio::test]
+async fn a_renewal_counts_for_the_life_in_charge_of_an_active_cluster_and_only_if_it_is_newer() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    let renewed = async |epoch, number| {
+        let asked = Renewal { epoch: Epoch(epoch), number, ttl: 60_000 };
+        store.renew(&[(east, asked)]).await.unwrap().contains_key(&east)
+    };
+    assert!(renewed(1, 5).await);
+    assert!(!renewed(1, 5).await && !renewed(1, 4).await && !renewed(2, 9).await);
+    assert!(renewed(1, 6).await);
+    fixture::execute(&store, "update cluster set state = 'revoked', version = version + $1", 1).await;
+    assert!(!renewed(1, 7).await, "a revoked cluster gets no lease");
+    assert_eq!(store.renewals().await.unwrap()[&east].number, 6);
 }
