@@ -146,7 +146,12 @@ fn too_few(most: usize) -> String {
 
 /// Nothing that happens by itself places the job.
 fn never(blockers: &[Blocker]) -> Option<String> {
-    let lasts = |code| matches!(code, Cause::TooBig | Cause::NoMatchingNode | Cause::NoCluster);
+    let lasts = |code| {
+        matches!(
+            code,
+            Cause::TooBig | Cause::NoMatchingNode | Cause::NoCluster | Cause::QuotaNever | Cause::NoFlavor
+        )
+    };
     let all = !blockers.is_empty() && blockers.iter().all(|blocker| lasts(blocker.code));
     all.then(|| blockers[0].sentence.clone())
 }
@@ -168,6 +173,8 @@ pub fn passes_with_time(blockers: &[Blocker]) -> bool {
                 | Cause::NoReadyNode
                 | Cause::ClusterStale
                 | Cause::Pinned
+                | Cause::QuotaNever
+                | Cause::NoFlavor
         )
     };
     blockers.iter().any(|blocker| !repair(blocker.code))
