@@ -192,6 +192,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{cluster}/declare-dead": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Says that nothing runs on a silent cluster any more: its jobs start elsewhere at once. */
+        post: operations["clusters_declare_dead"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{cluster}/queues": {
         parameters: {
             query?: never;
@@ -348,6 +365,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{job}/decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the dispatcher decided about a job and when, the newest first. */
+        get: operations["jobs_decisions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{job}/logs": {
         parameters: {
             query?: never;
@@ -368,6 +402,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{job}/vouch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Says that nothing of a job runs on its silent cluster any more: it starts elsewhere at once. */
+        post: operations["jobs_vouch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job}/where": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Where a job that waits would go now. */
+        get: operations["jobs_where_job"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{job}/why": {
         parameters: {
             query?: never;
@@ -375,7 +443,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Why a job waits, as the dispatcher wrote it. */
+        /** Why a job waits, as the dispatcher wrote it, what is ahead of it, and how long it may take. */
         get: operations["jobs_why"];
         put?: never;
         post?: never;
@@ -395,6 +463,24 @@ export interface paths {
         /** The caller as the server knows it. */
         get: operations["session_me"];
         put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Everything that is declared, as a text that can be put again. */
+        get: operations["policy_read"];
+        /** Adds and changes what the text names; with `prune` also removes what it does not name. */
+        put: operations["policy_put"];
         post?: never;
         delete?: never;
         options?: never;
@@ -427,12 +513,46 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All queues with what is in them. */
+        /** All queues with what is in them and where they stand with their quotas, parents before their children. */
         get: operations["queues_list"];
         /** Sets the template from which jobs of Ray's own client are made. */
         put: operations["queues_set_template"];
         /** Adds a queue. */
         post: operations["queues_add"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queues/loss": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Sets what happens to a queue's jobs when their cluster is lost. */
+        put: operations["queues_set_queue"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queues/waiting": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Jobs that wait in a queue, in the order in which the dispatcher looks at them. */
+        get: operations["queues_waiting"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -520,6 +640,23 @@ export interface paths {
         get: operations["about_version"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/where": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Where a manifest would go if it were submitted now. */
+        post: operations["jobs_where_manifest"];
         delete?: never;
         options?: never;
         head?: never;
@@ -654,6 +791,13 @@ export interface components {
             /** @description Whose actions these are, for example `ann` or `ci`. */
             subject: string;
         };
+        /** @description Jobs that the dispatcher looks at before this one, in the same queue. */
+        Ahead: {
+            /** Format: int32 */
+            count: number;
+            /** @description The first of them, at most five. */
+            jobs: components["schemas"]["WaitingJob"][];
+        };
         /** @description `POST /api/v1/clusters/{cluster}/queues`. */
         AllowQueueRequest: {
             namespace: string;
@@ -681,6 +825,11 @@ export interface components {
             number: number;
             /** @description Name of the RayJob object in the cluster. */
             object: string;
+            /**
+             * @description The proof with which it was given up when its cluster was lost, for example `lease_ended`; `overlap_allowed` says
+             *     that two copies may have run. Empty for every other end.
+             */
+            proof?: string;
             /** Format: date-time */
             running_at?: string | null;
             state: string;
@@ -713,10 +862,20 @@ export interface components {
         CancelRequest: {
             reason?: string;
         };
+        /** @description A cluster with room for the job. */
+        Candidate: {
+            cluster: string;
+            /** @description Before the job is placed. */
+            free: Record<string, never>;
+            /** @description In the order in which they count. */
+            terms: components["schemas"]["Term"][];
+            /** @description Of its usable nodes when empty. */
+            total: Record<string, never>;
+        };
         /** @description One line of `GET /api/v1/events` (server-sent): something of this kind changed; fetch it again. */
         Change: {
             id: string;
-            /** @description `job`, `cluster`, `incident`, `usage` or `log`. */
+            /** @description `job`, `cluster`, `queue`, `incident`, `usage` or `log`. */
             kind: string;
             /** Format: int64 */
             version: number;
@@ -766,6 +925,93 @@ export interface components {
             kube_system_uid: string;
             service_account_uid: string;
             subject: string;
+        };
+        /** @description One decision of the dispatcher about a job. Consecutive waits for the same causes are one. */
+        Decision: {
+            /**
+             * Format: int32
+             * @description The attempt that a placement made.
+             */
+            attempt?: number | null;
+            /** @description Of a wait, as they were told last. */
+            blockers: components["schemas"]["Blocker"][];
+            /** @description Of a placement: clusters that had room, best first. */
+            candidates: components["schemas"]["Candidate"][];
+            /**
+             * @description Of a placement: the term that decided, empty when no other cluster had room or all terms were equal. Of a wait: the
+             *     codes with their clusters.
+             */
+            cause: string;
+            /** @description Of a placement. */
+            cluster?: string | null;
+            /** Format: date-time */
+            first_at: string;
+            /**
+             * Format: date-time
+             * @description When something about it was told anew for the last time.
+             */
+            last_at: string;
+            /**
+             * Format: int32
+             * @description Candidates and refusals that are not kept.
+             */
+            left_out: number;
+            /**
+             * Format: int32
+             * @description Counts from 1; older ones than the first that is listed are not kept.
+             */
+            number: number;
+            /** @description `assigned` or `blocked`. */
+            outcome: string;
+            /**
+             * Format: int32
+             * @description Of a wait: place in the queue, as it was told last.
+             */
+            position?: number | null;
+            /** @description Of a placement: clusters that could not take it. */
+            refused: components["schemas"]["Refused"][];
+            sentence: string;
+            /**
+             * Format: int64
+             * @description Number of the leader that decided; it grows with every change of the leader.
+             */
+            term: number;
+            /**
+             * Format: int64
+             * @description How often it was told anew for the same causes.
+             */
+            times: number;
+        };
+        /** @description How long a job will go on waiting. */
+        Estimate: {
+            /**
+             * Format: int32
+             * @description Of those, how many had been placed by their p90.
+             */
+            by_p90: number;
+            /**
+             * Format: int32
+             * @description Earlier estimates of the queue whose jobs have been placed since, at most the newest hundred.
+             */
+            checked: number;
+            /** @description `now`, `known`, `unknown` or `never`. */
+            kind: string;
+            /**
+             * Format: int64
+             * @description Half of the jobs like it get a cluster within this time from now, in milliseconds.
+             */
+            p50_ms?: number | null;
+            /**
+             * Format: int64
+             * @description Nine of ten do.
+             */
+            p90_ms?: number | null;
+            /**
+             * Format: int32
+             * @description Jobs that it goes by.
+             */
+            samples: number;
+            sentence: string;
         };
         /** @description One fact behind the verdict. */
         Evidence: {
@@ -830,7 +1076,18 @@ export interface components {
             /** @description The manifest's name. */
             name: string;
             namespace: string;
+            /** @description What happens when its cluster is lost: `wait`, `fence` or `rerun`. */
+            on_lost?: string;
+            /** @description Why that. */
+            on_lost_because?: string;
             owner: string;
+            /**
+             * Format: int32
+             * @description What the class was worth then; 0 without one. Higher goes first.
+             */
+            priority?: number;
+            /** @description The class that it named when it was submitted. */
+            priority_class?: string | null;
             queue: string;
             /** @description A short machine word for the state's cause, for example `OOM_KILLED`; empty when the state says all. */
             reason: string;
@@ -968,6 +1225,70 @@ export interface components {
             partial?: string | null;
         };
         /** @description A list with its scope and age. */
+        Page_Decision: {
+            /** Format: date-time */
+            as_of: string;
+            items: {
+                /**
+                 * Format: int32
+                 * @description The attempt that a placement made.
+                 */
+                attempt?: number | null;
+                /** @description Of a wait, as they were told last. */
+                blockers: components["schemas"]["Blocker"][];
+                /** @description Of a placement: clusters that had room, best first. */
+                candidates: components["schemas"]["Candidate"][];
+                /**
+                 * @description Of a placement: the term that decided, empty when no other cluster had room or all terms were equal. Of a wait: the
+                 *     codes with their clusters.
+                 */
+                cause: string;
+                /** @description Of a placement. */
+                cluster?: string | null;
+                /** Format: date-time */
+                first_at: string;
+                /**
+                 * Format: date-time
+                 * @description When something about it was told anew for the last time.
+                 */
+                last_at: string;
+                /**
+                 * Format: int32
+                 * @description Candidates and refusals that are not kept.
+                 */
+                left_out: number;
+                /**
+                 * Format: int32
+                 * @description Counts from 1; older ones than the first that is listed are not kept.
+                 */
+                number: number;
+                /** @description `assigned` or `blocked`. */
+                outcome: string;
+                /**
+                 * Format: int32
+                 * @description Of a wait: place in the queue, as it was told last.
+                 */
+                position?: number | null;
+                /** @description Of a placement: clusters that could not take it. */
+                refused: components["schemas"]["Refused"][];
+                sentence: string;
+                /**
+                 * Format: int64
+                 * @description Number of the leader that decided; it grows with every change of the leader.
+                 */
+                term: number;
+                /**
+                 * Format: int64
+                 * @description How often it was told anew for the same causes.
+                 */
+                times: number;
+            }[];
+            /** @description Give it back as `page_token` for the rows after these; absent on the last page. */
+            next_page_token?: string | null;
+            /** @description Set when some cluster's word is older than its limit, so that rows may be out of date. */
+            partial?: string | null;
+        };
+        /** @description A list with its scope and age. */
         Page_Incident: {
             /** Format: date-time */
             as_of: string;
@@ -1017,7 +1338,18 @@ export interface components {
                 /** @description The manifest's name. */
                 name: string;
                 namespace: string;
+                /** @description What happens when its cluster is lost: `wait`, `fence` or `rerun`. */
+                on_lost?: string;
+                /** @description Why that. */
+                on_lost_because?: string;
                 owner: string;
+                /**
+                 * Format: int32
+                 * @description What the class was worth then; 0 without one. Higher goes first.
+                 */
+                priority?: number;
+                /** @description The class that it named when it was submitted. */
+                priority_class?: string | null;
                 queue: string;
                 /** @description A short machine word for the state's cause, for example `OOM_KILLED`; empty when the state says all. */
                 reason: string;
@@ -1051,13 +1383,39 @@ export interface components {
             /** Format: date-time */
             as_of: string;
             items: {
+                /** @description Jobs may ask for two copies at once. */
+                allows_overlap?: boolean;
+                /**
+                 * Format: int32
+                 * @description Queues above it. Lists come with parents before their children.
+                 */
+                depth?: number;
                 name: string;
+                /** @description What happens to jobs that ask for nothing when their cluster is lost: `wait` or `fence`; empty: as the job says. */
+                on_lost?: string;
+                /** @description The queue above it; absent for a root. */
+                parent?: string | null;
                 /** Format: int32 */
                 queued: number;
+                /** @description By flavor and resource; empty where nothing is limited. */
+                quotas?: components["schemas"]["QueueQuota"][];
                 /** Format: int32 */
                 running: number;
+                /**
+                 * Format: int64
+                 * @description The greatest part that it borrows of what its parent can lend, over its weight, in thousandths; absent for a root,
+                 *     and where use cannot be told.
+                 */
+                share?: number | null;
                 /** @description RayJob (YAML) that jobs of Ray's own client are made from; empty for the default one. */
                 template?: string;
+                /** @description What its own live attempts hold. */
+                used?: Record<string, never>;
+                /**
+                 * Format: int32
+                 * @description Thousandths; 1000 is an ordinary weight.
+                 */
+                weight?: number;
             }[];
             /** @description Give it back as `page_token` for the rows after these; absent on the last page. */
             next_page_token?: string | null;
@@ -1084,6 +1442,38 @@ export interface components {
             /** @description Set when some cluster's word is older than its limit, so that rows may be out of date. */
             partial?: string | null;
         };
+        /** @description A list with its scope and age. */
+        Page_WaitingJob: {
+            /** Format: date-time */
+            as_of: string;
+            items: {
+                /** @description Code of its first blocker; empty until the dispatcher has looked at it. */
+                code: string;
+                /** Format: uuid */
+                id: string;
+                name: string;
+                owner: string;
+                /**
+                 * Format: int32
+                 * @description Place in its queue, from 1; absent until the dispatcher has looked at it.
+                 */
+                position?: number | null;
+                requests: Record<string, never>;
+                /** @description The first blocker's sentence. */
+                sentence: string;
+                /**
+                 * Format: date-time
+                 * @description Since when it waits for these causes.
+                 */
+                since?: string | null;
+                /** Format: date-time */
+                submitted_at: string;
+            }[];
+            /** @description Give it back as `page_token` for the rows after these; absent on the last page. */
+            next_page_token?: string | null;
+            /** @description Set when some cluster's word is older than its limit, so that rows may be out of date. */
+            partial?: string | null;
+        };
         /** @description A pod of the job, live or gone. */
         Pod: {
             /** Format: int32 */
@@ -1094,6 +1484,34 @@ export interface components {
             phase: string;
             reason: string;
             role: string;
+        };
+        /** @description One thing that is not as it was. */
+        PolicyChange: {
+            /** @description `added`, `changed` or `removed`. */
+            change: string;
+            fields: components["schemas"]["PolicyField"][];
+            /** @description `flavor`, `queue` or `priority class`. */
+            kind: string;
+            name: string;
+        };
+        /** @description One field of it; empty text stands for "nothing was said". */
+        PolicyField: {
+            after: string;
+            before: string;
+            /** @description For example `h100 gpu nominal`. */
+            field: string;
+        };
+        /** @description What a text changed, or would change. */
+        PolicyReply: {
+            /** @description False on a dry run. */
+            applied: boolean;
+            /** @description Flavors, then queues, then priority classes, each by name; empty when the policy says all of it already. */
+            changes: components["schemas"]["PolicyChange"][];
+            /**
+             * Format: int64
+             * @description Grows with every change of the policy.
+             */
+            version: number;
         };
         /** @description `PUT /api/v1/price-sheets` takes the YAML of docs/prices.md as the body and answers with this. */
         PriceSheetReply: {
@@ -1120,13 +1538,96 @@ export interface components {
         };
         /** @description A queue with what is in it. */
         Queue: {
+            /** @description Jobs may ask for two copies at once. */
+            allows_overlap?: boolean;
+            /**
+             * Format: int32
+             * @description Queues above it. Lists come with parents before their children.
+             */
+            depth?: number;
             name: string;
+            /** @description What happens to jobs that ask for nothing when their cluster is lost: `wait` or `fence`; empty: as the job says. */
+            on_lost?: string;
+            /** @description The queue above it; absent for a root. */
+            parent?: string | null;
             /** Format: int32 */
             queued: number;
+            /** @description By flavor and resource; empty where nothing is limited. */
+            quotas?: components["schemas"]["QueueQuota"][];
             /** Format: int32 */
             running: number;
+            /**
+             * Format: int64
+             * @description The greatest part that it borrows of what its parent can lend, over its weight, in thousandths; absent for a root,
+             *     and where use cannot be told.
+             */
+            share?: number | null;
             /** @description RayJob (YAML) that jobs of Ray's own client are made from; empty for the default one. */
             template?: string;
+            /** @description What its own live attempts hold. */
+            used?: Record<string, never>;
+            /**
+             * Format: int32
+             * @description Thousandths; 1000 is an ordinary weight.
+             */
+            weight?: number;
+        };
+        /** @description `PUT /api/v1/queues/loss`. */
+        QueueLossRequest: {
+            /** @description Jobs may ask for `rerun`: two copies at once until the old one's lease ends. Needs an administrator. */
+            allow_overlap?: boolean;
+            name: string;
+            /** @description `wait` or `fence`, for jobs that ask for nothing; absent: as the job says of itself. */
+            on_lost?: string | null;
+        };
+        /**
+         * @description Where a queue stands with one flavor and resource: thousandths of a core, bytes, or devices. What cannot be told is
+         *     absent.
+         */
+        QueueQuota: {
+            /**
+             * Format: int64
+             * @description What it uses above what it has.
+             */
+            borrowed?: number | null;
+            /** Format: int64 */
+            borrowing_limit?: number | null;
+            flavor: string;
+            /** Format: int64 */
+            lending_limit?: number | null;
+            /**
+             * Format: int64
+             * @description What others use of what it has.
+             */
+            lent?: number | null;
+            /**
+             * Format: int64
+             * @description Its own.
+             */
+            nominal: number;
+            /** @description `cpu`, `memory` or `gpu`. */
+            resource: string;
+            /**
+             * Format: int64
+             * @description With everything below it.
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description By its jobs and those below it.
+             */
+            used?: number | null;
+        };
+        /** @description A cluster that cannot take the job. */
+        Refused: {
+            cluster: string;
+            /** @description Stable word of its blocker. */
+            code: string;
+            free: Record<string, never>;
+            sentence: string;
+            total: Record<string, never>;
+            /** @description What would change it; empty when only time will. */
+            try_this: string;
         };
         /** @description Body of `POST /api/v1/incidents/{incident}/resolve`. */
         ResolveRequest: {
@@ -1172,7 +1673,25 @@ export interface components {
             dry_run?: boolean;
             /** @description A RayJob (ray.io/v1) as YAML or JSON, unchanged. */
             manifest: string;
+            /**
+             * @description What happens when its cluster is lost: `wait`, `fence` or `rerun`; the manifest's annotation
+             *     `squadron.dev/on-lost` counts when this is absent, then the queue's default.
+             */
+            on_lost?: string | null;
+            /** @description How urgent it is; without it the manifest's label `kueue.x-k8s.io/priority-class` counts. */
+            priority_class?: string | null;
             queue: string;
+        };
+        /** @description One term of the comparison; the smaller value is better. */
+        Term: {
+            /** @description The value in words. */
+            clause: string;
+            /** @description The first term that differs from the chosen cluster's; of the chosen cluster, from the next best one's. */
+            decided: boolean;
+            /** @description Stable word: `idle_gpus`, `node_size`, `jobs_there` or `fullness`. */
+            name: string;
+            /** Format: int64 */
+            value: number;
         };
         /** @description One step in a job's life. */
         TimelineEntry: {
@@ -1212,31 +1731,108 @@ export interface components {
         };
         /** @description One row; empty strings in the columns that were not asked for. */
         UsageRow: {
-            /** @description Decimal in the sheet's currency with its minor unit; rows sum to the total by largest remainder. */
+            /**
+             * @description Decimal in the sheet's currency with its minor unit, and four digits more while the total is under one; rows sum to
+             *     the total by largest remainder.
+             */
             amount: string;
-            /** @description The exact amount as a fraction-free integer string in the ledger's unit. */
+            /** @description The exact amount, an integer; 4831838208000000000000000000 of it are one unit of the currency (docs/prices.md). */
             amount_exact: string;
             cluster: string;
             /** @description Decimals, for example `1.250000`. */
             cpu_hours: string;
             gpu_hours: string;
+            /** @description Name of the job, with the end of its id where several jobs of the report carry the name. */
             job: string;
+            /** @description Its id. */
+            job_id?: string;
             /** @description `team`, `shared`, `overhead` or `idle`; `capacity` in no row. */
             kind: string;
             memory_gib_hours: string;
             team: string;
         };
+        /** @description A job in the line of its queue. */
+        WaitingJob: {
+            /** @description Code of its first blocker; empty until the dispatcher has looked at it. */
+            code: string;
+            /** Format: uuid */
+            id: string;
+            name: string;
+            owner: string;
+            /**
+             * Format: int32
+             * @description Place in its queue, from 1; absent until the dispatcher has looked at it.
+             */
+            position?: number | null;
+            requests: Record<string, never>;
+            /** @description The first blocker's sentence. */
+            sentence: string;
+            /**
+             * Format: date-time
+             * @description Since when it waits for these causes.
+             */
+            since?: string | null;
+            /** Format: date-time */
+            submitted_at: string;
+        };
+        /** @description What the dispatcher would decide now. */
+        Where: {
+            /** Format: date-time */
+            as_of: string;
+            /** @description When it would wait: why, most actionable first. */
+            blockers: components["schemas"]["Blocker"][];
+            /** @description Clusters with room, best first. */
+            candidates: components["schemas"]["Candidate"][];
+            /** @description The cluster that it would go to; absent when it would wait. */
+            cluster?: string | null;
+            estimate: components["schemas"]["Estimate"];
+            /**
+             * Format: int32
+             * @description Candidates and refusals that are not listed.
+             */
+            left_out: number;
+            /** @description Name in the manifest, or of the job. */
+            name: string;
+            /**
+             * Format: int32
+             * @description When it would wait: its place in the queue, from 1.
+             */
+            position?: number | null;
+            queue: string;
+            /** @description Clusters that cannot take it. */
+            refused: components["schemas"]["Refused"][];
+            /** @description Head, submitter and minimum workers together. */
+            requests: Record<string, never>;
+            /** @description Why there, or why it would wait. */
+            sentence: string;
+        };
+        /** @description `POST /api/v1/where`: what would become of this manifest if it were submitted now. Nothing is changed. */
+        WhereRequest: {
+            /** @description Pins the job to one cluster. */
+            cluster?: string | null;
+            /** @description A RayJob (ray.io/v1) as YAML or JSON. */
+            manifest: string;
+            queue: string;
+        };
         /** @description `GET /api/v1/jobs/{id or name}/why`: what the dispatcher wrote when it last looked at the job. */
         Why: {
+            /** @description What is ahead of it in its queue. */
+            ahead?: components["schemas"]["Ahead"];
             blockers: components["schemas"]["Blocker"][];
             /** Format: date-time */
             decided_at: string;
+            estimate?: components["schemas"]["Estimate"] | null;
             /** Format: int32 */
             position?: number | null;
             /** Format: int32 */
             queue_length: number;
             /** @description For example: "queued in research, 2nd of 3". */
             sentence: string;
+        };
+        /** @description `POST /api/v1/clusters/{cluster}/declare-dead` and `POST /api/v1/jobs/{job}/vouch`. */
+        WordRequest: {
+            /** @description How the caller knows that nothing runs there any more; the audit log keeps it. */
+            reason: string;
         };
     };
     responses: never;
@@ -1568,6 +2164,31 @@ export interface operations {
             };
         };
     };
+    clusters_declare_dead: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cluster: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WordRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cluster"];
+                };
+            };
+        };
+    };
     arrivals_list: {
         parameters: {
             query?: never;
@@ -1847,6 +2468,31 @@ export interface operations {
             };
         };
     };
+    jobs_decisions: {
+        parameters: {
+            query?: {
+                /** @description At most 500; 100 by default. */
+                limit?: number;
+                page_token?: string;
+            };
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Decision"];
+                };
+            };
+        };
+    };
     jobs_logs: {
         parameters: {
             query?: {
@@ -1876,6 +2522,52 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+        };
+    };
+    jobs_vouch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WordRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+        };
+    };
+    jobs_where_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Where"];
                 };
             };
         };
@@ -1916,6 +2608,53 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Me"];
+                };
+            };
+        };
+    };
+    policy_read: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/yaml": string;
+                };
+            };
+        };
+    };
+    policy_put: {
+        parameters: {
+            query?: {
+                /** @description Check everything and tell what would change; change nothing. */
+                dry_run?: boolean;
+                /** @description The text is everything: what it does not name is removed. Without it the text adds and changes, and removes nothing. */
+                prune?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/yaml": string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyReply"];
                 };
             };
         };
@@ -2024,6 +2763,51 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Queue"];
+                };
+            };
+        };
+    };
+    queues_set_queue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QueueLossRequest"];
+            };
+        };
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    queues_waiting: {
+        parameters: {
+            query?: {
+                queue?: string;
+                /** @description At most 500; 100 by default. */
+                limit?: number;
+                page_token?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_WaitingJob"];
                 };
             };
         };
@@ -2170,6 +2954,29 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["About"];
+                };
+            };
+        };
+    };
+    jobs_where_manifest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WhereRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Where"];
                 };
             };
         };
