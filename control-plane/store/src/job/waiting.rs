@@ -119,6 +119,17 @@ async fn add_pods(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> 
     Ok(())
 }
 
+/// Which attempts `a` are over while pods of them are still there.
+macro_rules! leaving {
+    () => {
+        "a.ended_at is not null and a.state <> 'lost'
+           and (a.cluster_id, a.job_id, a.number) in (
+               select cluster_id, job_id, attempt from pod
+               where job_id is not null and not gone and finished_at is null and phase not in ('Succeeded', 'Failed'))"
+    };
+}
+pub(crate) use leaving;
+
 async fn add_attempts(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
     let rows = sqlx::query(
         "select a.cluster_id, a.job_id, a.number as attempt, j.gang, j.queue, a.usage, a.assigned_at
@@ -131,14 +142,11 @@ async fn add_attempts(db: &mut PgConnection, clusters: &mut Clusters) -> Result<
 
 /// Attempts that are over while pods of them are still there. Of a lost one it is proven that nothing runs.
 async fn add_leaving(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
-    let rows = sqlx::query(
+    let rows = sqlx::query(concat!(
         "select a.cluster_id, a.job_id, a.number as attempt, j.gang, j.queue, a.usage, a.assigned_at
-         from attempt a join job j on j.id = a.job_id
-         where a.ended_at is not null and a.state <> 'lost'
-           and (a.cluster_id, a.job_id, a.number) in (
-               select cluster_id, job_id, attempt from pod
-               where job_id is not null and not gone and finished_at is null and phase not in ('Succeeded', 'Failed'))",
-    )
+         from attempt a join job j on j.id = a.job_id where ",
+        leaving!()
+    ))
     .fetch_all(db)
     .await?;
     hold(&rows, clusters, |cluster, held| cluster.leaving.push(held))
