@@ -104,7 +104,7 @@ impl Tenants {
     }
 
     /// How many nodes the tree has.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.nodes.len()
     }
 

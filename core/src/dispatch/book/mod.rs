@@ -132,7 +132,7 @@ pub struct Book {
 impl Book {
     pub fn new(terms: Terms, tenants: Tenants, sites: Vec<Site>) -> Self {
         Book {
-            accounts: vec![Account::default(); tenants.len()],
+            accounts: vec![Account::default(); tenants.count()],
             decided: 0,
             terms,
             tenants,
