@@ -104,7 +104,7 @@ impl Tenants {
     }
 
     /// How many nodes the tree has.
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.nodes.len()
     }
 

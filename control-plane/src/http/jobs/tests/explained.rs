@@ -40,9 +40,9 @@ async fn a_manifest_is_shown_its_candidates_with_every_term_and_nothing_changes(
         .iter()
         .map(|term| term["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["idle_gpus", "node_size", "jobs_there", "fullness"]);
+    assert_eq!(names, ["borrowing", "idle_gpus", "node_size", "jobs_there", "fullness"]);
     assert_eq!(
-        found["candidates"][0]["terms"][1]["decided"], true,
+        found["candidates"][0]["terms"][2]["decided"], true,
         "smaller nodes are kept busy first: {found}"
     );
     assert_eq!(
@@ -134,7 +134,7 @@ async fn a_wait_and_a_placement_are_kept_with_their_reasons() {
     assert_eq!(short, [(&json!("assigned"), &json!(2)), (&json!("blocked"), &json!(1))], "{history}");
     let placed = &history["items"][0];
     assert_eq!((&placed["attempt"], &placed["cluster"]), (&json!(1), &json!("west")));
-    assert_eq!(placed["candidates"][0]["terms"].as_array().unwrap().len(), 4);
+    assert_eq!(placed["candidates"][0]["terms"].as_array().unwrap().len(), 5);
     assert_eq!(placed["refused"][0]["cluster"], "east");
     assert_eq!(history["items"][1]["cause"], "CLUSTER_FULL east");
     let page = room.get(&format!("/api/v1/jobs/{second}/decisions?limit=1")).await;
