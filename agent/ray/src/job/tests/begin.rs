@@ -70,6 +70,24 @@ fn sh_1_foreign_manager_is_left_alone() {
 }
 
 #[test]
+fn a_job_that_waits_for_squadron_or_was_imported_is_left_alone() {
+    let mut world = world(&json!({"suspend": true, "shutdownAfterJobFinishes": true}));
+    let job = world.get_mut("RayJob", "j");
+    job["metadata"]["labels"] = json!({"squadron.dev/queue": "research"});
+    assert_eq!(world.plan_job("j"), Plan::default());
+    let job = world.get_mut("RayJob", "j");
+    let uid = object::uid(job).to_owned();
+    job["spec"]["suspend"] = json!(false);
+    job["metadata"]["annotations"]["squadron.dev/imported-as"] =
+        json!(format!("01938f2e-7a3c-7d31-9d4e-00c0ffee1234.{uid}"));
+    assert_eq!(world.plan_job("j"), Plan::default(), "its job runs elsewhere");
+    let job = world.get_mut("RayJob", "j");
+    job["metadata"]["annotations"]["squadron.dev/imported-as"] =
+        json!("01938f2e-7a3c-7d31-9d4e-00c0ffee1234.another-uid");
+    assert_ne!(world.plan_job("j"), Plan::default(), "a copied mark is none");
+}
+
+#[test]
 fn rj_3_invalid_job_is_told_once_and_recovers() {
     let mut world = world(&json!({"runtimeEnvYAML": "invalid_yaml_string"}));
     world.settle();
