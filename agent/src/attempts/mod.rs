@@ -160,12 +160,13 @@ impl Attempts {
         }
     }
 
-    /// Deletes everything of an attempt with the grace of the fence, what runs first. The submitter's Job leaves its pods
-    /// behind, because the garbage collector would give them a longer grace.
+    /// Deletes everything of an attempt with the grace of the fence. The RayJob goes first, so that our own reconciler makes
+    /// nothing anew; the submitter's Job leaves its pods behind, because the garbage collector would give them a longer
+    /// grace; the RayCluster goes after its pods for the same reason.
     async fn fence(&self, attempt: AttemptId) -> bool {
         let grace = Terms::default().grace;
         let mut done = true;
-        for kind in [Kind::BatchJob, Kind::Pod, Kind::RayCluster, Kind::RayJob] {
+        for kind in [Kind::RayJob, Kind::BatchJob, Kind::Pod, Kind::RayCluster] {
             for object in self.cache.all(kind) {
                 let ends = object::is_deleted_within(&object, grace);
                 if ends || self.cache.attempt_or_remains(&object) != Some(attempt) {

@@ -1,9 +1,9 @@
 //! Stop: finds what runs of fenced attempts in the API server, and deletes it.
 //!
 //! Invariant: only RayJobs that carry our marks under this cluster's id are touched, and only while they have not ended.
-//! The submitter's Job goes first and leaves its pods behind, so that no driver is submitted again and nobody gives the
-//! pods a longer grace than the fence's; then the pods, then the RayCluster, so that nobody makes its pods anew, then the
-//! RayJob: as long as it is there, the rest is found again.
+//! The RayJob goes first, so that a living operator makes nothing anew; its finalizer keeps it, and with it what is needed to
+//! find the rest, until an operator lets it go. The submitter's Job leaves its pods behind, because the garbage collector
+//! would give them a longer grace than the fence's. Then the pods, then the RayCluster.
 
 use anyhow::Context;
 use kube::{
@@ -67,16 +67,18 @@ impl Reach {
     pub async fn stop(&self, held: &Held, grace: u64) -> anyhow::Result<()> {
         let seconds = u32::try_from(grace.div_ceil(1_000)).unwrap_or(u32::MAX);
         let how = DeleteParams::background();
+        let uid = Preconditions { uid: Some(held.uid.clone()), resource_version: None };
+        let job = how.clone().preconditions(uid);
+        self.delete(held, &Kind::RayJob.resource(), &held.name, &job).await?;
         self.delete(held, &Kind::BatchJob.resource(), &held.name, &DeleteParams::orphan()).await?;
         if !held.ray_cluster.is_empty() {
             self.pods(held, &format!("ray.io/cluster={}", held.ray_cluster), seconds).await?;
         }
         self.pods(held, &format!("batch.kubernetes.io/job-name={}", held.name), seconds).await?;
-        if !held.ray_cluster.is_empty() {
-            self.delete(held, &Kind::RayCluster.resource(), &held.ray_cluster, &how).await?;
+        if held.ray_cluster.is_empty() {
+            return Ok(());
         }
-        let uid = Preconditions { uid: Some(held.uid.clone()), resource_version: None };
-        self.delete(held, &Kind::RayJob.resource(), &held.name, &how.preconditions(uid)).await
+        self.delete(held, &Kind::RayCluster.resource(), &held.ray_cluster, &how).await
     }
 
     async fn pods(&self, held: &Held, selector: &str, seconds: u32) -> anyhow::Result<()> {
