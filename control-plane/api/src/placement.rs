@@ -68,7 +68,7 @@ pub struct Candidate {
 /// One term of the comparison; the smaller value is better.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Term {
-    /// Stable word: `idle_gpus`, `node_size`, `jobs_there` or `fullness`.
+    /// Stable word: `borrowing`, `idle_gpus`, `node_size`, `jobs_there` or `fullness`.
     pub name: String,
     pub value: i64,
     /// The value in words.

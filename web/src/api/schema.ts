@@ -1688,7 +1688,7 @@ export interface components {
             clause: string;
             /** @description The first term that differs from the chosen cluster's; of the chosen cluster, from the next best one's. */
             decided: boolean;
-            /** @description Stable word: `idle_gpus`, `node_size`, `jobs_there` or `fullness`. */
+            /** @description Stable word: `borrowing`, `idle_gpus`, `node_size`, `jobs_there` or `fullness`. */
             name: string;
             /** Format: int64 */
             value: number;

@@ -2,8 +2,9 @@ import type { Candidate, Refused, Term } from "../api/types";
 import { resources } from "../format/amount";
 import { TableFrame } from "../ui/Layout";
 
-const TITLES: Record<string, string> = { idle_gpus: "Idle GPUs", node_size: "Node size", jobs_there: "Jobs there", fullness: "Fullness" };
+const TITLES: Record<string, string> = { borrowing: "Borrowing", idle_gpus: "Idle GPUs", node_size: "Node size", jobs_there: "Jobs there", fullness: "Fullness" };
 const MEANINGS: Record<string, string> = {
+  borrowing: "1 where its queue would go beyond its guarantee, 0 where it would not",
   idle_gpus: "GPUs on the nodes it would take that it does not ask for",
   node_size: "The largest of those nodes: large nodes stay free for large work",
   jobs_there: "Jobs that run there",

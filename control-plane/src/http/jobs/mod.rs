@@ -5,6 +5,7 @@
 pub mod cancel;
 mod decisions;
 mod detail;
+mod known;
 mod list;
 mod outlook;
 pub mod priority;

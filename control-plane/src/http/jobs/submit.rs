@@ -13,13 +13,11 @@ use squadron_api::{
 };
 use squadron_core::{
     dispatch::{Cause, GangPart, Input, Waiting, plan},
-    id::{ClusterId, JobId},
+    id::JobId,
     job::marks,
-    lease::{QueueLease, Refusal, Wish, choose},
-    name::{K8sName, QueueName},
-    nearest::nearest,
+    lease::{Refusal, Wish, choose},
+    name::K8sName,
     quota::PriorityClass,
-    sentence::{clip, list},
 };
 use squadron_ray::{
     manifest::{self, LONGEST_MANIFEST, ParsedRayJob},
@@ -33,7 +31,7 @@ use squadron_store::{
 };
 use uuid::Uuid;
 
-use super::{find, priority, view};
+use super::{find, known, priority, view};
 use crate::{
     clock,
     http::{
@@ -209,12 +207,12 @@ async fn new_job(
     request: &SubmitRequest,
     parsed: &ParsedRayJob,
 ) -> Result<NewJob> {
-    let (queue, lease) = known_queue(app, &request.queue).await?;
+    let (queue, lease) = known::queue(app, &request.queue).await?;
     let on_lost = wish(request.on_lost.as_deref(), parsed)
         .and_then(|wish| choose(&wish, lease))
         .map_err(|refusal| policy_refused(&refusal))?;
     let pinned = match &request.cluster {
-        Some(name) => Some(known_cluster(app, name).await?),
+        Some(name) => Some(known::cluster(app, name).await?),
         None => None,
     };
     let namespace = K8sName::new(parsed.namespace.as_deref().unwrap_or("default"))?;
@@ -247,46 +245,6 @@ pub fn wish(asked: Option<&str>, parsed: &ParsedRayJob) -> std::result::Result<W
 
 fn policy_refused(refusal: &Refusal) -> Api {
     Api::new(Code::BadRequest, refusal.to_string(), "change --on-lost or the annotation squadron.dev/on-lost")
-}
-
-/// The queue, or a refusal that lists those there are and the one that was probably meant.
-async fn known_queue(app: &AppState, name: &str) -> Result<(QueueName, QueueLease)> {
-    let queues = app.store.queues().await?;
-    if let Some(known) = queues.iter().find(|queue| queue.name == name) {
-        let name = QueueName::new(name)?;
-        let below = app.store.queues_below(&name).await?;
-        return if below.is_empty() { Ok((name, known.lease)) } else { Err(inner(&name, &below)) };
-    }
-    let queues: Vec<String> = queues.into_iter().map(|queue| queue.name).collect();
-    let shown = clip(name, 80);
-    let (detail, near) = match nearest(name, queues.iter().map(String::as_str)) {
-        Some(near) => (format!("there is no queue {shown:?}; did you mean {near:?}?"), near),
-        None => (format!("there is no queue {shown:?}"), ""),
-    };
-    let known = if queues.is_empty() { "none".to_owned() } else { list(&queues) };
-    let example = if near.is_empty() { queues.first().map_or("QUEUE", String::as_str) } else { near };
-    Err(Api::new(
-        Code::UnknownQueue,
-        format!("{detail} Queues: {known}").replace("\" Queues", "\". Queues"),
-        format!("submit with -q {example}, or have an operator add it: squadron queue add {shown}"),
-    ))
-}
-
-/// Jobs wait in leaves.
-fn inner(name: &QueueName, below: &[String]) -> Api {
-    let example = below.first().map_or("QUEUE", String::as_str);
-    Api::new(
-        Code::Conflict,
-        format!("queue {name} holds other queues, and jobs wait in those: {}", list(below)),
-        format!("submit with -q {example}, or to another of them"),
-    )
-}
-
-async fn known_cluster(app: &AppState, name: &str) -> Result<ClusterId> {
-    let found = app.store.cluster_named(name).await?;
-    found
-        .map(|cluster| cluster.id)
-        .ok_or_else(|| Api::not_found("cluster", clip(name, 80), "squadron cluster list"))
 }
 
 /// What is legal but probably not meant.
