@@ -62,6 +62,7 @@ fn clusters(steps: &mut Steps) {
     steps.tests("console in a browser", browser);
     steps.tests("refusals", || Ok(e2e("refusals")));
     steps.tests("Ray's own client", || Ok(e2e("ray_client")));
+    steps.tests("arrivals by kubectl", || Ok(e2e("arrival")));
     steps.step("clean up", || {
         strike()?;
         testbed::down(&Spec::tests().clusters)
