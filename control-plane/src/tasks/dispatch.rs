@@ -1,26 +1,29 @@
-//! The dispatcher's loop: one snapshot, one plan, one transaction per assignment and one for all that keep waiting.
+//! The dispatcher's loop: one snapshot, one plan, one transaction per batch of assignments and one for all that keep waiting.
 //!
 //! Invariant: an assignment is committed only if the job still waits and the cluster is still accepted; whatever the
 //! plan did not foresee is seen by the next pass.
 
+mod assign;
+
 use squadron_core::{
-    attempt::{Event, advance as decide},
     desired,
-    dispatch::{Assign, Blocked, Input, plan},
+    dispatch::{Assign, Blocked, Input, Plan, plan},
     id::JobId,
 };
-use squadron_proto::DESIRED_LIMIT;
 use squadron_store::{
-    PgConnection, Result, attempt,
+    Result,
     decision::{self, By},
-    estimate,
-    job::{advance, waiting},
+    job::waiting,
     term::{self, Term},
 };
 use uuid::Uuid;
 
+use self::assign::Done;
 use super::{Left, duty, estimates};
 use crate::{clock, state::AppState, wake::Topic};
+
+/// Assignments in one transaction, at most.
+const BATCH: usize = 100;
 
 /// Looks at every waiting job once.
 pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
@@ -28,19 +31,21 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
     if !app.store.any_waiting().await? {
         return Ok(Left::Nothing);
     }
-    let input = snapshot(app).await?;
-    let plan = plan(&input);
+    let (input, plan) = decide(snapshot(app).await?).await;
     let mut blocked = plan.blocked;
-    for assign in &plan.assign {
-        match commit(app, &term, &input, assign).await? {
-            Done::Assigned(version) => {
-                tracing::info!(job = %assign.job, cluster = %assign.cluster, because = assign.because, "assigned");
-                app.wake.changed("job", assign.job, version);
-                app.wake.notify(Topic::Desired);
+    for batch in plan.assign.chunks(BATCH) {
+        let done = assign::commit(app, &term, &input, batch).await?;
+        for (assign, done) in batch.iter().zip(done) {
+            match done {
+                Done::Assigned(version) => {
+                    tracing::info!(job = %assign.job, cluster = %assign.cluster, because = assign.because, "assigned");
+                    app.wake.changed("job", assign.job, version);
+                }
+                Done::TooLong => blocked.extend(held_back(&input, assign, &blocked)),
+                Done::Changed => {}
             }
-            Done::TooLong => blocked.extend(held_back(&input, assign, &blocked)),
-            Done::Changed => {}
         }
+        app.wake.notify(Topic::Desired);
     }
     for (job, version) in explain(app, &term, &blocked).await? {
         app.wake.changed("job", job, version);
@@ -48,21 +53,20 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
     Ok(Left::Nothing)
 }
 
+/// The plan of a snapshot, made on a thread of its own, because it looks at everything that waits.
+async fn decide(input: Input) -> (Input, Plan) {
+    let work = tokio::task::spawn_blocking(move || {
+        let plan = plan(&input);
+        (input, plan)
+    });
+    work.await.unwrap_or_else(|ended| std::panic::resume_unwind(ended.into_panic()))
+}
+
 async fn snapshot(app: &AppState) -> Result<Input> {
     let silence = app.settings.silence(clock::now());
     app.store
         .txn("dispatch.snapshot", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence)))
         .await
-}
-
-/// What became of an assignment.
-enum Done {
-    /// The job's new version.
-    Assigned(i64),
-    /// Job or cluster changed after the snapshot.
-    Changed,
-    /// The cluster's desired set would not fit into one message.
-    TooLong,
 }
 
 fn name_of<'a>(input: &'a Input, assign: &Assign) -> &'a str {
@@ -77,47 +81,6 @@ fn held_back(input: &Input, assign: &Assign, blocked: &[Blocked]) -> Option<Bloc
     let ahead = blocked.iter().filter(|other| in_queue(&other.job) && other.job < job.job).count();
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);
     Some(desired::held_back(job, name_of(input, assign), number(ahead), number(others)))
-}
-
-/// Commits one assignment, if it still holds.
-async fn commit(app: &AppState, term: &Term, input: &Input, assign: &Assign) -> Result<Done> {
-    let name = name_of(input, assign);
-    app.store
-        .txn("dispatch.assign", &(term, assign, name), |db, (term, assign, name)| {
-            Box::pin(async move {
-                term::check(db, term).await?;
-                assign_one(db, assign, name, By { term: term.number, now: clock::now() }).await
-            })
-        })
-        .await
-}
-
-async fn assign_one(db: &mut PgConnection, assign: &Assign, cluster_name: &str, by: By) -> Result<Done> {
-    let Some(job) = advance::lock(db, assign.job).await? else { return Ok(Done::Changed) };
-    if !advance::takes_jobs(db, assign.cluster).await? {
-        return Ok(Done::Changed);
-    }
-    let (attempts, held) = attempt::desired_size(db, assign.cluster).await?;
-    let manifest = attempt::manifest_size(db, assign.job).await?;
-    if !desired::fits(held, attempts, manifest, DESIRED_LIMIT as u64) {
-        return Ok(Done::TooLong);
-    }
-    let event = Event::Assigned { cluster: assign.cluster, cluster_name, because: &assign.because };
-    match decide(&job, event, by.now) {
-        Ok(step) => {
-            let version = advance::save(db, &step).await?;
-            if let Some(attempt) = step.job.attempt_id() {
-                attempt::charge(db, attempt, &assign.usage).await?;
-                decision::note_assigned(db, assign, attempt, by).await?;
-                estimate::close(db, assign.job, by.now).await?;
-            }
-            Ok(Done::Assigned(version))
-        }
-        Err(refused) => {
-            tracing::debug!(job = %assign.job, %refused, "the job changed after the snapshot");
-            Ok(Done::Changed)
-        }
-    }
 }
 
 /// Writes what every waiting job waits for. Answers the jobs about which people see something new.

@@ -50,7 +50,7 @@ pub async fn app_with(lease: squadron_core::lease::Terms) -> AppState {
 }
 
 /// All passes until nothing is left.
-async fn settle(app: &AppState, holder: Uuid) {
+pub async fn settle(app: &AppState, holder: Uuid) {
     loop {
         let mut left = vec![project::pass(app, holder).await.unwrap()];
         left.push(correlate::pass(app, holder).await.unwrap());
