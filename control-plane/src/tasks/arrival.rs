@@ -179,7 +179,7 @@ async fn new_job(
     if !fact.cluster.is_empty() && pinned.is_none() {
         return Ok(Err(decide::unknown_cluster(&fact.cluster)));
     }
-    let lease = queue::lease(db, &fact.queue).await?;
+    let lease = queue::lease(db, &fact.queue).await?.unwrap_or_default();
     let on_lost = match submit::wish(None, &parsed).and_then(|wish| choose(&wish, lease)) {
         Ok(chosen) => chosen,
         Err(refused) => return Ok(Err(decide::invalid(&refused.to_string()))),

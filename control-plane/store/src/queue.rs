@@ -45,13 +45,13 @@ pub async fn set_template(db: &mut PgConnection, name: &QueueName, template: &st
     Ok(done.rows_affected() == 1)
 }
 
-/// What a queue says about jobs whose cluster is lost; nothing when there is no such queue.
-pub async fn lease(db: &mut PgConnection, name: &str) -> Result<QueueLease> {
+/// What a queue says about jobs whose cluster is lost. `None` when there is no such queue.
+pub async fn lease(db: &mut PgConnection, name: &str) -> Result<Option<QueueLease>> {
     let row = sqlx::query("select on_lost, allows_overlap from queue where name = $1")
         .bind(name)
         .fetch_optional(db)
         .await?;
-    row.as_ref().map_or_else(|| Ok(QueueLease::default()), lease_of)
+    row.as_ref().map(lease_of).transpose()
 }
 
 fn lease_of(row: &PgRow) -> Result<QueueLease> {
@@ -88,7 +88,12 @@ impl Store {
             .await?)
     }
 
-    /// All queues by name.
+    /// What a queue says about jobs whose cluster is lost. `None` when there is no such queue.
+    pub async fn queue_lease(&self, name: &str) -> Result<Option<QueueLease>> {
+        lease(&mut *self.pool().acquire().await?, name).await
+    }
+
+    /// All queues by name, with counts that cost a look at every job that waits or runs.
     pub async fn queues(&self) -> Result<Vec<Queue>> {
         let rows = sqlx::query(
             "select q.name, q.template, q.on_lost, q.allows_overlap,

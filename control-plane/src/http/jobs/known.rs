@@ -16,13 +16,12 @@ use crate::{
 
 /// The queue, or a refusal that lists those there are and the one that was probably meant.
 pub async fn queue(app: &AppState, name: &str) -> Result<(QueueName, QueueLease)> {
-    let queues = app.store.queues().await?;
-    if let Some(known) = queues.iter().find(|queue| queue.name == name) {
+    if let Some(lease) = app.store.queue_lease(name).await? {
         let name = QueueName::new(name)?;
         let below = app.store.queues_below(&name).await?;
-        return if below.is_empty() { Ok((name, known.lease)) } else { Err(inner(&name, &below)) };
+        return if below.is_empty() { Ok((name, lease)) } else { Err(inner(&name, &below)) };
     }
-    let queues: Vec<String> = queues.into_iter().map(|queue| queue.name).collect();
+    let queues: Vec<String> = app.store.queues().await?.into_iter().map(|queue| queue.name).collect();
     let shown = clip(name, 80);
     let (detail, near) = match nearest(name, queues.iter().map(String::as_str)) {
         Some(near) => (format!("there is no queue {shown:?}; did you mean {near:?}?"), near),

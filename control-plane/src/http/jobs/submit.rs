@@ -61,7 +61,7 @@ pub async fn submit(
     let (new, parsed) = check(&app, &caller, &request).await?;
     refuse_extras(&parsed)?;
     let class = priority::of(&app, request.priority_class.as_deref(), &parsed).await?;
-    let warnings = warnings(&new, &parsed, fleet(&app).await?);
+    let warnings = warnings(&new, &parsed, clusters(&app).await?);
     if request.dry_run {
         let (before, _) = app.store.place_in_queue(&new).await?;
         let link = format!("{}/jobs", app.settings.public_url);
@@ -98,6 +98,13 @@ pub fn gang(parsed: &ParsedRayJob) -> Vec<GangPart> {
         wish: member.wish.clone(),
     });
     parts.collect()
+}
+
+/// The clusters as the dispatcher would look at them now, without the jobs that wait.
+async fn clusters(app: &AppState) -> Result<Input> {
+    let silence = page::silence(app);
+    let look = app.store.txn("job.clusters", &silence, |db, silence| Box::pin(waiting::fleet(db, *silence)));
+    Ok(look.await?)
 }
 
 /// What the dispatcher would look at now.

@@ -32,6 +32,12 @@ impl Store {
 
 /// Everything that one pass looks at, as it was at one moment. Call it first in its transaction.
 pub async fn snapshot(db: &mut PgConnection, silence: Judge) -> Result<Input> {
+    let input = fleet(db, silence).await?;
+    Ok(Input { waiting: waiting(db).await?, ..input })
+}
+
+/// The same without the jobs that wait. Call it first in its transaction.
+pub async fn fleet(db: &mut PgConnection, silence: Judge) -> Result<Input> {
     sqlx::query("set transaction isolation level repeatable read, read only").execute(&mut *db).await?;
     let mut clusters = clusters(db, silence).await?;
     add_nodes(db, &mut clusters).await?;
@@ -40,7 +46,7 @@ pub async fn snapshot(db: &mut PgConnection, silence: Judge) -> Result<Input> {
     add_leaving(db, &mut clusters).await?;
     let policy = crate::quota::policy(db).await?;
     let clusters = clusters.into_values().collect();
-    Ok(Input { clusters, waiting: waiting(db).await?, policy, now: silence.now })
+    Ok(Input { clusters, waiting: Vec::new(), policy, now: silence.now })
 }
 
 type Clusters = BTreeMap<ClusterId, Cluster>;
