@@ -16,6 +16,7 @@ use squadron_proto::DESIRED_LIMIT;
 use squadron_store::{
     PgConnection, Result, attempt,
     decision::{self, By},
+    estimate,
     job::advance,
     term::{self, Term},
 };
@@ -108,6 +109,7 @@ async fn assign_one(
     if let Some(attempt) = step.job.attempt_id() {
         attempt::charge(db, attempt, &assign.usage).await?;
         decision::note_assigned(db, assign, attempt, by).await?;
+        estimate::close(db, assign.job, by.now).await?;
     }
     Ok(Done::Assigned(version))
 }
