@@ -13,6 +13,7 @@ mod ingest;
 mod keys;
 mod leases;
 mod limit;
+mod newest;
 mod package;
 mod records;
 mod refuse;

@@ -2,8 +2,9 @@
 //!
 //! Invariant: a stream sees a change within one poll. While the database is away the last states stay, and no stream ends.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
+use futures::{FutureExt as _, future::BoxFuture};
 use squadron_core::{
     arrival::{Told as Words, message},
     id::ClusterId,
@@ -11,38 +12,27 @@ use squadron_core::{
     time::Timestamp,
 };
 use squadron_proto::link::{ArrivalState, Arrivals};
-use squadron_store::arrival::ToldRow;
-use tokio::sync::watch;
+use squadron_store::{Result, arrival::ToldRow};
 use tokio_util::sync::CancellationToken;
 
+use super::newest::{self, Newest};
 use crate::{state::AppState, wake::Topic};
 
-const POLL: Duration = Duration::from_millis(500);
 /// Objects that are told of at most, of all clusters together; those that were told the end leave the set.
 const MOST: i64 = 20_000;
 /// States in one message; each is shorter than 2 KiB.
 const AT_ONCE: usize = 2_000;
 
 type States = BTreeMap<String, ArrivalState>;
-type All = Arc<BTreeMap<ClusterId, Arc<States>>>;
+type All = BTreeMap<ClusterId, Arc<States>>;
 
 /// The newest states. Cheap to clone.
 #[derive(Clone)]
-pub struct Told(watch::Receiver<All>);
+pub struct Told(Newest<All>);
 
 impl Told {
     pub fn start(app: AppState, stop: CancellationToken) -> Told {
-        let (sender, receiver) = watch::channel(All::default());
-        // Whatever way this ends, the rest of the control plane must not go on without it.
-        let all = stop.clone().drop_guard();
-        tokio::spawn(async move {
-            let _all = all;
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = poll_forever(&app, &sender) => {}
-            }
-        });
-        Told(receiver)
+        Told(newest::start(app, stop, [Topic::Desired; 2], "what is to be told on arrivals", read))
     }
 
     /// What one stream to this cluster has sent and has to send.
@@ -51,28 +41,12 @@ impl Told {
     }
 }
 
-async fn poll_forever(app: &AppState, sender: &watch::Sender<All>) {
-    let mut hints = app.wake.listen(Topic::Desired);
-    let mut failing = false;
-    loop {
-        match app.store.arrivals_to_tell(MOST).await {
-            Ok(rows) => {
-                failing = false;
-                let newest = grouped(rows, |job| app.settings.job_link(job));
-                sender.send_if_modified(|known| {
-                    let differs = **known != newest;
-                    *known = Arc::new(newest);
-                    differs
-                });
-            }
-            Err(_) if failing => {}
-            Err(error) => {
-                failing = true;
-                tracing::warn!(%error, "what is to be told on arrivals could not be read; the last words stay");
-            }
-        }
-        hints.next(POLL).await;
-    }
+fn read(app: &AppState) -> BoxFuture<'_, Result<All>> {
+    let all = async move {
+        let rows = app.store.arrivals_to_tell(MOST).await?;
+        Ok(grouped(rows, |job| app.settings.job_link(job)))
+    };
+    all.boxed()
 }
 
 fn grouped(
@@ -110,7 +84,7 @@ fn state(row: ToldRow, link: impl Fn(squadron_core::id::JobId) -> String) -> Arr
 /// One stream's memory.
 pub struct Teller {
     cluster: ClusterId,
-    all: watch::Receiver<All>,
+    all: Newest<All>,
     /// Absent until something was sent.
     sent: Option<Arc<States>>,
 }
@@ -118,9 +92,7 @@ pub struct Teller {
 impl Teller {
     /// Returns when something changed, of this cluster or another.
     pub async fn changed(&mut self) {
-        if self.all.changed().await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        newest::changed(&mut self.all).await;
     }
 
     /// What is to be sent now, in messages of a fair length; they count as sent.
@@ -144,6 +116,8 @@ mod tests {
     use squadron_store::arrival::ToldJob;
     use uuid::Uuid;
 
+    use tokio::sync::watch;
+
     use super::*;
 
     fn row(uid: usize, state: JobState) -> ToldRow {
@@ -165,7 +139,7 @@ mod tests {
         }
     }
 
-    fn publish(sender: &watch::Sender<All>, rows: Vec<ToldRow>) {
+    fn publish(sender: &watch::Sender<Arc<All>>, rows: Vec<ToldRow>) {
         sender.send_replace(Arc::new(grouped(rows, |job| format!("https://s/jobs/{job}"))));
     }
 
@@ -175,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_stream_sends_everything_once_and_then_what_changed() {
-        let (sender, receiver) = watch::channel(All::default());
+        let (sender, receiver) = watch::channel(Arc::<All>::default());
         let mut teller = Told(receiver).to(ClusterId(Uuid::from_u128(1)));
         assert_eq!(told(&teller.news()), [], "an agent that told of nothing hears nothing");
         publish(&sender, (0..2_500).map(|uid| row(uid, JobState::Queued)).collect());

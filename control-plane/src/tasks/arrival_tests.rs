@@ -2,28 +2,21 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use squadron_core::{
     fact::{AttemptFact, AttemptStep, Fact, RayJobFact},
-    id::{AttemptId, ControlPlaneId},
+    id::AttemptId,
     job::JobState,
 };
 use squadron_store::{
     arrival::Rule,
     job::{Filter, JobRow},
-    testing::{
-        self,
-        fixture::{self, NOW},
-    },
+    testing::fixture::{self, NOW},
 };
 
 use super::*;
-use crate::{
-    state::{Settings, Shared},
-    tasks::{dispatch, release},
-    wake::Wake,
-};
+use crate::tasks::{dispatch, release};
 
 const MANIFEST: &str = r#"{"apiVersion": "ray.io/v1", "kind": "RayJob",
   "metadata": {"name": "train", "namespace": "ml"},
@@ -57,19 +50,7 @@ struct Plane {
 
 impl Plane {
     async fn new() -> Plane {
-        let app = AppState::new(Shared {
-            store: testing::store().await,
-            wake: Wake::default(),
-            identity: ControlPlaneId(Uuid::nil()),
-            settings: Settings {
-                public_url: "https://localhost:8443".into(),
-                agent_address: String::new(),
-                ca_bundle: String::new(),
-                heartbeat: Duration::from_secs(10),
-                finished_retention: Duration::ZERO,
-                lease: squadron_core::lease::Terms::default(),
-            },
-        });
+        let app = crate::tasks::tests::app_with(squadron_core::lease::Terms::default()).await;
         app.store.ensure_queue(&"research".parse().unwrap(), NOW).await.unwrap();
         let east = fixture::cluster(&app.store, "east").await;
         Plane { app, holder: Uuid::now_v7(), east }
