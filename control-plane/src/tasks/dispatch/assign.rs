@@ -1,13 +1,13 @@
 //! Assignments on their way into the database, many in one transaction.
 //!
 //! Invariant: each is committed only if its job still waits and its cluster is still accepted; one that does not hold any
-//! more is left out and the others go on. Jobs are locked in the order of their ids, so that two batches never wait for each
-//! other. A batch that fails as a whole is decided anew by the next pass.
+//! more is left out and the others go on. Jobs are locked first and clusters after them, each in the order of their ids, so
+//! whoever does likewise never waits in a circle. A batch that fails as a whole is decided anew by the next pass.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use squadron_core::{
-    attempt::{Event, advance as decide},
+    attempt::{Event, Job, advance as decide},
     desired,
     dispatch::{Assign, Input},
     id::ClusterId,
@@ -53,13 +53,23 @@ pub(super) async fn commit(
 }
 
 async fn assign_all(db: &mut PgConnection, input: &Input, batch: &[Assign], by: By) -> Result<Vec<Done>> {
-    let mut order: Vec<usize> = (0..batch.len()).collect();
-    order.sort_by_key(|at| batch[*at].job);
-    let mut done = vec![Done::Changed; batch.len()];
+    let mut jobs = BTreeMap::new();
+    for id in batch.iter().map(|assign| assign.job).collect::<BTreeSet<_>>() {
+        jobs.insert(id, advance::lock(db, id).await?);
+    }
+    let mut open = BTreeSet::new();
+    for cluster in batch.iter().map(|assign| assign.cluster).collect::<BTreeSet<_>>() {
+        if advance::takes_jobs(db, cluster).await? {
+            open.insert(cluster);
+        }
+    }
+    let mut done = Vec::with_capacity(batch.len());
     let mut sets = Sets::default();
-    for at in order {
-        let assign = &batch[at];
-        done[at] = assign_one(db, assign, name_of(input, assign), &mut sets, by).await?;
+    for assign in batch {
+        done.push(match jobs.remove(&assign.job).flatten().filter(|_| open.contains(&assign.cluster)) {
+            Some(job) => assign_one(db, &job, assign, name_of(input, assign), &mut sets, by).await?,
+            None => Done::Changed,
+        });
     }
     Ok(done)
 }
@@ -84,17 +94,14 @@ impl Sets {
 
 async fn assign_one(
     db: &mut PgConnection,
+    job: &Job,
     assign: &Assign,
     cluster_name: &str,
     sets: &mut Sets,
     by: By,
 ) -> Result<Done> {
-    let Some(job) = advance::lock(db, assign.job).await? else { return Ok(Done::Changed) };
-    if !advance::takes_jobs(db, assign.cluster).await? {
-        return Ok(Done::Changed);
-    }
     let event = Event::Assigned { cluster: assign.cluster, cluster_name, because: &assign.because };
-    let step = match decide(&job, event, by.now) {
+    let step = match decide(job, event, by.now) {
         Ok(step) => step,
         Err(refused) => {
             tracing::debug!(job = %assign.job, %refused, "the job changed after the snapshot");

@@ -32,9 +32,10 @@ impl Store {
             asked.iter().map(|(_, renewal)| signed(of(renewal))).collect()
         };
         let rows = sqlx::query(
-            "update cluster c set lease_epoch = r.epoch, lease_number = r.number, lease_ms = r.ttl
-             from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[]) as r (id, epoch, number, ttl)
-             where c.id = r.id and c.state = 'active' and c.agent_epoch = r.epoch
+            "with held as (select id from cluster where id = any ($1) order by id for no key update)
+             update cluster c set lease_epoch = r.epoch, lease_number = r.number, lease_ms = r.ttl
+             from held, unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[]) as r (id, epoch, number, ttl)
+             where c.id = held.id and c.id = r.id and c.state = 'active' and c.agent_epoch = r.epoch
                    and (r.epoch, r.number) > (c.lease_epoch, c.lease_number)
              returning c.id, c.lease_epoch, c.lease_number, c.lease_ms, c.desired_generation,
                        ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint as timeline",

@@ -128,7 +128,7 @@ async fn add_pods(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> 
 /// Which attempts `a` are over while pods of them are still there.
 macro_rules! leaving {
     () => {
-        "a.ended_at is not null and a.state <> 'lost'
+        "a.ended_at is not null and (a.state <> 'lost' or a.proof = 'overlap_allowed')
            and (a.cluster_id, a.job_id, a.number) in (
                select cluster_id, job_id, attempt from pod
                where job_id is not null and not gone and finished_at is null and phase not in ('Succeeded', 'Failed'))"
@@ -146,7 +146,8 @@ async fn add_attempts(db: &mut PgConnection, clusters: &mut Clusters) -> Result<
     hold(&rows, clusters, |cluster, held| cluster.attempts.push(held))
 }
 
-/// Attempts that are over while pods of them are still there. Of a lost one it is proven that nothing runs.
+/// Attempts that are over while pods of them are still there. Of a lost one nothing runs, but for one that may run on beside
+/// the next because its owner allowed that.
 async fn add_leaving(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
     let rows = sqlx::query(concat!(
         "select a.cluster_id, a.job_id, a.number as attempt, j.gang, j.queue, a.usage, a.assigned_at
