@@ -117,13 +117,9 @@ fn created(mut job: Job, now: Timestamp) -> Job {
 
 fn ray_job_seen(job: &Job, fact: &RayJobFact, pods: &[PodFact], now: Timestamp) -> Result<Job, Refused> {
     let meaning = meaning(fact);
+    // Only the agent knows whether a person, the fencer or itself deleted it, and says so when nothing is left.
     if meaning == Meaning::Gone {
-        let stopping = job.state == JobState::Stopping;
-        return if stopping {
-            Err(Refused::Nothing("the agent's word on the whole attempt follows"))
-        } else {
-            Ok(taken_away(job.clone(), now))
-        };
+        return Err(Refused::Nothing("the agent's word on the whole attempt follows"));
     }
     let next = created(job.clone(), now);
     match meaning {

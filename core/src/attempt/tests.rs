@@ -179,16 +179,16 @@ fn a_job_cancelled_in_the_queue_ends_at_once() {
     assert_eq!((ended.state, ended.attempt), (JobState::Cancelled, None));
 }
 
+fn ray_job_gone() -> Told {
+    let Told::Fact { fact: Fact::RayJob(seen), .. } = ray_job("Running", "RUNNING") else { unreachable!() };
+    east(Fact::RayJob(RayJobFact { gone: true, ..seen }))
+}
+
 #[test]
 fn a_ray_job_deleted_by_a_person_fails_the_job_with_a_next_step() {
-    for told in [step_of(AttemptStep::Removed), {
-        let Told::Fact { fact: Fact::RayJob(mut fact), .. } = ray_job("Running", "RUNNING") else {
-            unreachable!()
-        };
-        fact.gone = true;
-        east(Fact::RayJob(fact))
-    }] {
-        let ended = live(job(), &[Told::Assigned, ray_job("Running", "RUNNING"), told]);
+    for before in [vec![], vec![ray_job_gone()]] {
+        let told = [vec![Told::Assigned, ray_job("Running", "RUNNING")], before].concat();
+        let ended = live(live(job(), &told), &[step_of(AttemptStep::Removed)]);
         assert_eq!((ended.state, ended.reason.as_str()), (JobState::Failed, "REMOVED"));
         assert_eq!(
             ended.sentence,
@@ -287,7 +287,7 @@ fn r12_a_cancelled_job_on_a_lost_cluster_is_over_only_when_nothing_can_run() {
 #[test]
 fn an_attempt_that_the_agent_fenced_is_lost_and_its_job_goes_on() {
     let running = live(job(), &[Told::Assigned, ray_job("Running", "RUNNING")]);
-    let fenced = live(running, &[step_of(AttemptStep::Fenced)]);
+    let fenced = live(running, &[ray_job_gone(), step_of(AttemptStep::Fenced)]);
     assert_eq!((fenced.state, fenced.reason.as_str()), (JobState::Queued, "LEASE_ENDED"));
     let attempt = fenced.attempt.unwrap();
     assert_eq!((attempt.state, attempt.desired), (AttemptState::Lost, false));
