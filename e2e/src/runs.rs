@@ -48,17 +48,7 @@ impl Stage {
         fs::create_dir_all(&folder)?;
         let path = folder.join(format!("runs-{cluster}-{name}.json"));
         let mut kubectl = testbed::tool("kubectl", cluster)?;
-        kubectl.args([
-            "get",
-            "pods",
-            "-A",
-            "-l",
-            selector,
-            "--watch",
-            "--output-watch-events",
-            "-o",
-            "json",
-        ]);
+        kubectl.args(["get", "pods", "-A", "-l", selector, "--watch", "--output-watch-events", "-o", "json"]);
         let kubectl = kubectl.stdout(File::create(&path)?).spawn().context("starting kubectl")?;
         Ok(Witness { kubectl, path })
     }

@@ -27,12 +27,15 @@ pub struct Rounds {
     /// Fenced jobs; beside them one job waits on each cluster.
     #[arg(long, default_value_t = 6)]
     jobs: u32,
-    /// Submissions measured before each loss and during it.
+    /// Submissions measured before each loss; during it one follows the other.
     #[arg(long, default_value_t = 5)]
     probes: u32,
     /// End the jobs afterwards, instead of keeping them for the next run.
     #[arg(long)]
     dismiss: bool,
+    /// Take the programs as they were built, instead of building them first.
+    #[arg(long)]
+    pub built: bool,
 }
 
 impl Rounds {

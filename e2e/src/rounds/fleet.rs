@@ -79,15 +79,18 @@ impl Fleet {
     pub fn wait_whole(&self, stage: &Stage) -> Result<Vec<Life>> {
         wait::until("every job of the rounds to run once", PATIENCE, || {
             let alive = alive(stage)?;
-            let missing = self.missing(&alive);
-            Ok(if missing.is_empty() { Look::Found(alive) } else { Look::NotYet(missing.join(", ")) })
+            let odd = self.odd(&alive);
+            let told: Vec<String> =
+                odd.iter().map(|(name, count)| format!("{name} has {count} containers")).collect();
+            Ok(if odd.is_empty() { Look::Found(alive) } else { Look::NotYet(told.join(", ")) })
         })
     }
 
-    fn missing(&self, alive: &[Life]) -> Vec<String> {
-        let count = |member: &&Member| alive.iter().filter(|life| life.job == member.id).count();
-        let odd = self.0.values().filter(|member| count(member) != 1);
-        odd.map(|member| format!("{} has {} containers", member.name, count(&member))).collect()
+    /// Names of the jobs that do not have exactly one live container, with how many they have.
+    fn odd(&self, alive: &[Life]) -> BTreeMap<String, usize> {
+        let count = |id: &str| alive.iter().filter(|life| life.job == id).count();
+        let counts = self.0.values().map(|member| (member.name.clone(), count(&member.id)));
+        counts.filter(|(_, count)| *count != 1).collect()
     }
 
     /// Waits like [`Fleet::wait_whole`]; cancels and replaces what does not come to run.
@@ -95,20 +98,21 @@ impl Fleet {
         if let Ok(alive) = self.wait_whole(stage) {
             return Ok(alive);
         }
-        let alive = alive(stage)?;
-        for name in self.missing(&alive) {
-            let name = name.split(' ').next().unwrap_or_default().to_owned();
-            let id = self.0.get(&name).map(|member| member.id.clone()).unwrap_or_default();
-            eprintln!("{name} ({id}) does not run as it should and is replaced");
-            stage.squadron(&["cancel", "--yes", &id])?;
+        for name in self.odd(&alive(stage)?).into_keys() {
+            eprintln!("{name} does not run as it should and is replaced");
+            self.replace(stage, &name)?;
         }
-        wait::until("the jobs that are replaced to end", PATIENCE, || {
-            let left = known(stage)?;
-            let open = self.0.values().filter(|member| left.contains_key(&member.name)).count();
-            Ok(found_if(open < self.0.len() || self.missing(&alive).is_empty(), format!("{open} left")))
-        })?;
         *self = Fleet::muster(stage, fenced)?;
         self.wait_whole(stage)
+    }
+
+    /// Cancels a job and waits for its end.
+    fn replace(&self, stage: &Stage, name: &str) -> Result<()> {
+        let member = self.0.get(name).with_context(|| format!("{name} is no job of the rounds"))?;
+        stage.squadron(&["cancel", "--yes", &member.id])?;
+        wait::until(&format!("{name} to end"), PATIENCE, || {
+            Ok(found_if(!known(stage)?.contains_key(name), "it goes on"))
+        })
     }
 
     pub fn member(&self, job: &str) -> Option<&Member> {

@@ -56,8 +56,11 @@ impl Watched {
         let lives = life::all(&stage.lives())?;
         let recent: Vec<Life> = lives.into_iter().filter(|life| life.to > begun).collect();
         let jobs = life::by_job(&recent);
-        let of_fleet: Vec<(&str, &Vec<&Life>)> =
-            jobs.iter().map(|(job, lives)| (*job, lives)).filter(|(job, _)| fleet.member(job).is_some()).collect();
+        let of_fleet: Vec<(&str, &Vec<&Life>)> = jobs
+            .iter()
+            .map(|(job, lives)| (*job, lives))
+            .filter(|(job, _)| fleet.member(job).is_some())
+            .collect();
         let told = self.told(&recent)?;
         let of_kubelets = life::by_job(&told);
         let overlaps = of_fleet.iter().filter(|(job, lives)| {
@@ -107,11 +110,8 @@ impl Watched {
 fn as_life(run: &Run, cluster: &str, written: &[Life]) -> Option<Life> {
     let pod = run.container.split('/').next().unwrap_or_default();
     let wrote_last = || written.iter().filter(|life| life.pod == pod).map(|life| life.to).reduce(f64::max);
-    let to = if run.to.is_empty() {
-        wrote_last().unwrap_or_else(clock::now)
-    } else {
-        clock::seconds(&run.to)?
-    };
+    let to =
+        if run.to.is_empty() { wrote_last().unwrap_or_else(clock::now) } else { clock::seconds(&run.to)? };
     let attempt = run.attempt.parse().ok()?;
     let (job, cluster, pod) = (run.job.clone(), cluster.to_owned(), pod.to_owned());
     Some(Life { job, attempt, cluster, pod, from: clock::seconds(&run.from)?, to })

@@ -108,7 +108,8 @@ pub fn by_job(lives: &[Life]) -> BTreeMap<&str, Vec<&Life>> {
 
 /// Seconds in which two lives of one job ran at once, summed over all pairs. The lives are of one job, by their begin.
 pub fn overlap(lives: &[&Life]) -> f64 {
-    let pairs = lives.iter().enumerate().flat_map(|(at, one)| lives[at + 1..].iter().map(move |two| (one, two)));
+    let pairs =
+        lives.iter().enumerate().flat_map(|(at, one)| lives[at + 1..].iter().map(move |two| (one, two)));
     pairs.map(|(one, two)| (one.to.min(two.to) - one.from.max(two.from)).max(0.0)).sum()
 }
 

@@ -36,6 +36,9 @@ use crate::{
     wait::{self, found_if},
 };
 
+/// Between two submissions while a cluster is lost.
+const PAUSE: Duration = Duration::from_secs(2);
+
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -48,7 +51,7 @@ pub struct Plan {
     pub lease: u32,
     /// Fenced jobs.
     pub jobs: u32,
-    /// Submissions that are measured alone before a loss, and again during it.
+    /// Submissions that are measured before a loss; during it one follows the other.
     pub probes: u32,
     /// The file with a line for each round.
     pub file: PathBuf,
@@ -59,7 +62,8 @@ pub struct Plan {
 pub fn run(stage: &Stage, plan: &Plan) -> Result<()> {
     let faults = fault::named(&plan.faults)?;
     let book = Book::new(plan.file.clone());
-    let first = book.read()?.iter().filter(|record| record.seed == plan.seed).map(|record| record.round).max();
+    let first =
+        book.read()?.iter().filter(|record| record.seed == plan.seed).map(|record| record.round).max();
     let first = first.map_or(0, |last| last + 1);
     let mut fleet = Fleet::muster(stage, plan.jobs)?;
     for round in first..first + plan.rounds {
@@ -71,8 +75,15 @@ pub fn run(stage: &Stage, plan: &Plan) -> Result<()> {
     }
     let records = book.read()?;
     println!("\n{}\nthe rounds are in {}", record::table(&records), book.path().display());
-    let bad = records.iter().filter(|record| record.found.overlaps > 0 || !record.found.needless.is_empty()).count();
-    anyhow::ensure!(bad == 0, "{bad} of {} rounds found two copies at once or a stop for nothing", records.len());
+    let bad = records
+        .iter()
+        .filter(|record| record.found.overlaps > 0 || !record.found.needless.is_empty())
+        .count();
+    anyhow::ensure!(
+        bad == 0,
+        "{bad} of {} rounds found two copies at once or a stop for nothing",
+        records.len()
+    );
     Ok(())
 }
 
@@ -94,7 +105,7 @@ impl Round<'_> {
         let before = self.prepare()?;
         let victim = self.victim(&before, draw);
         let healthy = self.other(&victim)?;
-        let idle = if self.fault.leaves_dispatch() { self.probes(&healthy, "idle", &AtomicBool::new(false)) } else { Vec::new() };
+        let idle = if self.fault.leaves_dispatch() { self.idle(&healthy) } else { Vec::new() };
         let watched = Watched::begin(self.stage, before, &victim)?;
         let begun = clock::now();
         let (outcome, during) = self.suffer(&victim, &healthy, draw, &watched);
@@ -141,10 +152,16 @@ impl Round<'_> {
     }
 
     /// Inflicts the fault, waits for what must follow and mends; measures dispatch to the other cluster meanwhile.
-    fn suffer(&self, victim: &str, healthy: &str, draw: &mut Draw, watched: &Watched) -> (Result<()>, Vec<f64>) {
+    fn suffer(
+        &self,
+        victim: &str,
+        healthy: &str,
+        draw: &mut Draw,
+        watched: &Watched,
+    ) -> (Result<()>, Vec<f64>) {
         let over = AtomicBool::new(!self.fault.leaves_dispatch());
         thread::scope(|scope| {
-            let probing = scope.spawn(|| self.probes(healthy, "during", &over));
+            let probing = scope.spawn(|| self.during(healthy, &over));
             let outcome = self.trouble(victim, draw, watched);
             over.store(true, Ordering::Relaxed);
             (outcome, probing.join().unwrap_or_default())
@@ -184,20 +201,32 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Submissions to a cluster until `over`, as many as planned at most.
-    fn probes(&self, cluster: &str, when: &str, over: &AtomicBool) -> Vec<f64> {
+    /// Submissions to a cluster while nothing is lost.
+    fn idle(&self, cluster: &str) -> Vec<f64> {
+        (0..self.plan.probes).filter_map(|number| self.probe(cluster, &format!("idle-{number}"))).collect()
+    }
+
+    /// Submissions to a cluster until `over`.
+    fn during(&self, cluster: &str, over: &AtomicBool) -> Vec<f64> {
         let mut took = Vec::new();
-        for number in 0..self.plan.probes {
+        for number in 0.. {
             if over.load(Ordering::Relaxed) {
                 break;
             }
-            let name = format!("probe-{}-{when}-{number}", self.round);
-            match probe::one(self.stage, cluster, &name) {
-                Ok(seconds) => took.push(seconds),
-                Err(problem) => eprintln!("{name}: {problem:#}"),
-            }
-            thread::sleep(Duration::from_secs(1));
+            took.extend(self.probe(cluster, &format!("during-{number}")));
+            thread::sleep(PAUSE);
         }
         took
+    }
+
+    fn probe(&self, cluster: &str, word: &str) -> Option<f64> {
+        let name = format!("probe-{}-{word}", self.round);
+        match probe::one(self.stage, cluster, &name) {
+            Ok(seconds) => Some(seconds),
+            Err(problem) => {
+                eprintln!("{name}: {problem:#}");
+                None
+            }
+        }
     }
 }

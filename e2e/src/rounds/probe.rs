@@ -30,7 +30,7 @@ pub fn one(stage: &Stage, cluster: &str, name: &str) -> Result<f64> {
         let found = created_at(&log, from, name)?;
         Ok(found.map_or_else(|| Look::NotYet(String::new()), Look::Found))
     });
-    post(stage, &format!("/api/v1/jobs/{id}/cancel"), &Value::Null)?;
+    post(stage, &format!("/api/v1/jobs/{id}/cancel"), &json!({"reason": "it was measured"}))?;
     Ok(created? - begun)
 }
 
@@ -54,23 +54,24 @@ fn created_at(log: &std::path::Path, from: u64, name: &str) -> Result<Option<f64
 
 fn post(stage: &Stage, path: &str, body: &Value) -> Result<Value> {
     let ca = stage.data().join("tls/ca.crt");
-    let mut config = format!(
-        "url = \"{}{path}\"\ncacert = \"{}\"\nheader = \"authorization: Bearer {}\"\nrequest = \"POST\"\n",
+    let config = format!(
+        "url = \"{}{path}\"\ncacert = \"{}\"\nheader = \"authorization: Bearer {}\"\nheader = \"content-type: \
+         application/json\"\ndata-binary = {}\n",
         stage.server(),
         ca.display(),
-        stage.token()?
+        stage.token()?,
+        // A string of JSON is quoted as curl's configuration wants it.
+        Value::from(body.to_string())
     );
-    if !body.is_null() {
-        config.push_str("header = \"content-type: application/json\"\n");
-        config.push_str(&format!("data-binary = {}\n", Value::from(body.to_string())));
-    }
     let mut curl = command::new("curl");
-    curl.args(["-sS", "--max-time", "30", "--config", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    curl.args(["-sS", "--fail-with-body", "--max-time", "30", "--config", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
     let mut child = curl.spawn().context("starting curl")?;
     child.stdin.take().context("curl listens to nobody")?.write_all(config.as_bytes())?;
     let done = child.wait_with_output()?;
     if !done.status.success() {
-        bail!("curl ended with {} for {path}", done.status);
+        bail!("curl ended with {} for {path}: {}", done.status, String::from_utf8_lossy(&done.stdout));
     }
     serde_json::from_slice(&done.stdout)
         .with_context(|| format!("the answer to {path}: {}", String::from_utf8_lossy(&done.stdout)))

@@ -162,7 +162,8 @@ pub fn table(records: &[Record]) -> String {
     for (kind, faults) in [("all losses", LOST.as_slice()), ("all brief troubles", BRIEF.as_slice())] {
         let of_kind: Vec<&Record> = records.iter().filter(|record| faults.contains(&record.fault)).collect();
         for fault in faults {
-            let of_fault: Vec<&Record> = of_kind.iter().filter(|record| record.fault == *fault).copied().collect();
+            let of_fault: Vec<&Record> =
+                of_kind.iter().filter(|record| record.fault == *fault).copied().collect();
             text.push_str(&row(fault.word(), &of_fault));
         }
         text.push_str(&row(kind, &of_kind));
@@ -195,7 +196,9 @@ fn row(name: &str, records: &[&Record]) -> String {
 
 /// How long submissions to the other cluster took.
 fn dispatch(records: &[Record]) -> String {
-    let mut text = String::from("\n| submit → RayJob on the healthy cluster | jobs | median, ms | p99, ms |\n|---|---|---|---|\n");
+    let mut text = String::from(
+        "\n| submit → RayJob on the healthy cluster | jobs | median, ms | p99, ms |\n|---|---|---|---|\n",
+    );
     let idle: Vec<f64> = records.iter().flat_map(|record| record.idle_s.clone()).collect();
     text.push_str(&latencies("idle", &idle));
     for fault in LOST.into_iter().filter(|fault| fault.leaves_dispatch()) {

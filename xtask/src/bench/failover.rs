@@ -25,6 +25,9 @@ pub struct Failover {
     /// Jobs on the lost cluster.
     #[arg(long, default_value_t = 1000)]
     jobs: u32,
+    /// Take the programs as they were built, instead of building them first.
+    #[arg(long)]
+    pub built: bool,
 }
 
 /// Why the jobs may start elsewhere.
@@ -44,7 +47,9 @@ impl Failover {
             "| {} fenced jobs, lease 60 s | first RayJob elsewhere, s | last, s | between, s |\n|---|---|---|---|\n",
             self.jobs
         );
-        for (name, proof) in [("from the cut, by the lease", Proof::Lease), ("from an operator's word", Proof::Word)] {
+        for (name, proof) in
+            [("from the cut, by the lease", Proof::Lease), ("from an operator's word", Proof::Word)]
+        {
             let (first, last) = self.lose(&stage, &load, proof)?;
             table.push_str(&format!("| {name} | {first:.1} | {last:.1} | {:.1} |\n", last - first));
             println!("{table}");
@@ -55,7 +60,8 @@ impl Failover {
     /// Seconds until the first and until the last of the next attempts' RayJobs.
     fn lose(&self, stage: &Stage, load: &Load<'_>, proof: Proof) -> Result<(f64, f64)> {
         let (lost, other) = (&stage.spec.clusters[0], &stage.spec.clusters[1]);
-        let prefix = format!("lose-{}-{}", if matches!(proof, Proof::Lease) { "l" } else { "w" }, std::process::id());
+        let prefix =
+            format!("lose-{}-{}", if matches!(proof, Proof::Lease) { "l" } else { "w" }, std::process::id());
         self.fill(stage, load, &prefix)?;
         let log = testbed::audit_log(other)?;
         let from = std::fs::metadata(&log)?.len();
@@ -81,7 +87,9 @@ impl Failover {
     fn fill_one(&self, stage: &Stage, load: &Load<'_>, prefix: &str, lost: &str, other: &str) -> Result<()> {
         stage.wait_for_state(other, &["silent"])?;
         let from = std::fs::metadata(testbed::audit_log(lost)?)?.len();
-        let body = |manifest: &str| json!({"manifest": manifest, "queue": "default", "on_lost": "fence"}).to_string();
+        let body = |manifest: &str| {
+            json!({"manifest": manifest, "queue": "default", "on_lost": "fence"}).to_string()
+        };
         load.send(prefix, self.jobs, body)?;
         self.wait_created("every job on the cluster to be lost", &|| created_since(lost, from))
     }

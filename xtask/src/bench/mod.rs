@@ -17,8 +17,8 @@ use squadron_e2e::{
     wait::{self, Look, found_if},
 };
 
-pub use self::{failover::Failover, rate::Rate};
 use self::report::Report;
+pub use self::{failover::Failover, rate::Rate};
 use crate::acceptance::Operator;
 
 const MANIFEST: &str = "xtask/src/bench/first-line.yaml";
