@@ -6,6 +6,7 @@
 mod agent;
 mod control_plane;
 mod enrol;
+mod replica;
 mod second;
 
 pub use self::{enrol::NAMESPACE, second::SecondAgent};
