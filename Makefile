@@ -6,6 +6,8 @@ XTASK := cargo run --quiet --locked --package xtask --
 SUITE ?= e2erayjob
 PATTERN ?= ^TestRayJobLightWeightMode$
 OPERATOR ?= squadron
+RUNS ?= 5
+JOBS ?= 1000
 
 help:
 	@echo 'make demo          two clusters, a control plane, three Ray jobs; prints where to look and how to stop'
@@ -15,6 +17,7 @@ help:
 	@echo 'make chaos         cut networks and kill programs under running jobs'
 	@echo 'make acceptance    KubeRay'\''s own Go tests: SUITE=e2erayjob PATTERN=^TestRayJob$$ OPERATOR=squadron|kuberay'
 	@echo 'make bench         measure from submit to the first line of output, beside KubeRay'\''s operator'
+	@echo 'make bench-rate    measure jobs a second from submit to object, beside MultiKueue: RUNS=5 JOBS=1000'
 	@echo 'make generate      write the generated files anew'
 	@echo 'make clean         stop everything, remove clusters and build results'
 
@@ -42,7 +45,7 @@ bench-submit:
 	@$(XTASK) bench-submit
 
 bench-rate:
-	@$(XTASK) bench-rate
+	@SQUADRON_PROFILE=release $(XTASK) bench-rate --runs $(RUNS) --jobs $(JOBS)
 
 generate:
 	@$(XTASK) generate

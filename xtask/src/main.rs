@@ -104,6 +104,6 @@ fn run(task: &Task) -> Result<()> {
 /// What every run on clusters needs first.
 fn ready() -> Result<()> {
     setup::run()?;
-    build::web()?;
+    build::web_if_changed()?;
     build::programs()
 }
