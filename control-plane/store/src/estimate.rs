@@ -113,10 +113,10 @@ pub async fn give(db: &mut PgConnection, given: &[Given], now: Timestamp) -> Res
     Ok(())
 }
 
-/// Closes what was said about a job that is placed at `now`.
-pub async fn close(db: &mut PgConnection, job: JobId, now: Timestamp) -> Result<()> {
-    sqlx::query("update estimate set placed_at = $2 where job_id = $1 and placed_at is null")
-        .bind(job.0)
+/// Closes what was said about jobs that are placed at `now`.
+pub async fn close(db: &mut PgConnection, jobs: &[JobId], now: Timestamp) -> Result<()> {
+    sqlx::query("update estimate set placed_at = $2 where job_id = any ($1) and placed_at is null")
+        .bind(jobs.iter().map(|job| job.0).collect::<Vec<_>>())
         .bind(at(now))
         .execute(db)
         .await?;
@@ -225,7 +225,7 @@ mod tests {
             moved(&store, job, 1).await;
             give_due(&store, job, Some((2_000, 10_000)), NOW).await;
             let mut db = store.pool().acquire().await.unwrap();
-            close(&mut db, job, NOW.plus_millis(placed_after)).await.unwrap();
+            close(&mut db, &[job], NOW.plus_millis(placed_after)).await.unwrap();
         }
         let coverage = store.wait_coverage("research").await.unwrap();
         assert_eq!(coverage, Coverage { judged: 3, by_p50: 1, by_p90: 2 });

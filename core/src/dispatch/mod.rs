@@ -31,6 +31,8 @@ pub mod predict;
 pub mod quota;
 mod refused;
 mod room;
+#[cfg(test)]
+mod set_tests;
 mod site;
 pub mod tenants;
 #[cfg(test)]
@@ -49,6 +51,7 @@ pub use crate::dispatch::{
     quota::Usage,
 };
 use crate::{
+    desired,
     id::{AttemptId, ClusterId, JobId},
     placement::{Face, NodeWish},
     quota::Policy,
@@ -117,6 +120,8 @@ pub struct Cluster {
     pub attempts: Vec<Held>,
     /// Attempts that have ended and of which pods are still there: they still count against quota.
     pub leaving: Vec<Held>,
+    /// How much its desired set holds.
+    pub set: desired::Size,
 }
 
 #[derive(Clone, Default, Debug)]
@@ -162,6 +167,8 @@ pub struct Waiting {
     pub overtaken: u32,
     /// Value of its priority class; the higher goes first within its queue.
     pub priority: i32,
+    /// Bytes of its manifest, by [`desired::rounded`].
+    pub manifest: u64,
 }
 
 /// One reason why a job waits.

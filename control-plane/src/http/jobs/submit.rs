@@ -12,6 +12,7 @@ use squadron_api::{
     route,
 };
 use squadron_core::{
+    desired,
     dispatch::{Cause, GangPart, Input, Waiting, plan},
     id::JobId,
     job::marks,
@@ -293,6 +294,7 @@ pub fn as_waiting(new: &NewJob, priority: i32) -> Waiting {
         pinned: new.pinned,
         overtaken: 0,
         priority,
+        manifest: desired::rounded(new.rayjob.len() as u64),
     }
 }
 

@@ -13,6 +13,7 @@ mod whatif;
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
+    desired::full,
     dispatch::{
         Blocked, Blocker, Cause, Standing, Waiting,
         blockers::{Looked, is_too_small, nowhere, of_cluster, pinned_elsewhere, too_big},
@@ -151,6 +152,7 @@ fn of_view(case: &Case<'_>, view: &View<'_>) -> Option<Blocker> {
         [Cause::QuotaExhausted] => return None,
         [Cause::Reserved, ..] => reserved(case, view),
         needs if needs.contains(&Cause::NoFlavor) => quota::no_flavor(case, view),
+        [Cause::ClusterFull, ..] if !view.set.takes(case.job.manifest) => full(&view.cluster.name),
         _ => of_cluster(case.job, &view.looked()),
     };
     Some(case.besides(blocker, Some(view)))

@@ -85,6 +85,9 @@ impl<'a> Case<'a> {
         if matches!(view.cluster.standing, Standing::Silent { .. }) && !is(Cause::ClusterStale) {
             return None;
         }
+        if !view.set.takes(self.job.manifest) && !is(Cause::ClusterFull) {
+            return None;
+        }
         let limits = self.limits(changed);
         if is(Cause::TooBig) {
             return boundless(limits).pack(&self.anywhere, limits);
