@@ -4,6 +4,7 @@
 //! plan did not foresee is seen by the next pass.
 
 mod assign;
+mod preempt;
 
 use squadron_core::{
     desired,
@@ -32,7 +33,7 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
         return Ok(Left::Nothing);
     }
     let (input, plan) = decide(snapshot(app).await?).await;
-    let mut blocked = plan.blocked;
+    let (mut blocked, mut whole) = (plan.blocked, true);
     for batch in plan.assign.chunks(BATCH) {
         let done = assign::commit(app, &term, &input, batch).await?;
         for (assign, done) in batch.iter().zip(done) {
@@ -41,11 +42,18 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
                     tracing::info!(job = %assign.job, cluster = %assign.cluster, because = assign.because, "assigned");
                     app.wake.changed("job", assign.job, version);
                 }
-                Done::TooLong => blocked.extend(held_back(&input, assign, &blocked)),
-                Done::Changed => {}
+                Done::TooLong => {
+                    whole = false;
+                    blocked.extend(held_back(&input, assign, &blocked));
+                }
+                Done::Changed => whole = false,
             }
         }
         app.wake.notify(Topic::Desired);
+    }
+    // What was to stop was chosen for the fleet with all of these placed.
+    if whole {
+        preempt::carry_out(app, &term, &plan.making, &plan.dropped).await?;
     }
     for (job, version) in explain(app, &term, &blocked).await? {
         app.wake.changed("job", job, version);
@@ -64,9 +72,11 @@ async fn decide(input: Input) -> (Input, Plan) {
 
 async fn snapshot(app: &AppState) -> Result<Input> {
     let silence = app.settings.silence(clock::now());
-    app.store
+    let input = app
+        .store
         .txn("dispatch.snapshot", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence)))
-        .await
+        .await?;
+    Ok(Input { terms: app.settings.preemption(), ..input })
 }
 
 fn name_of<'a>(input: &'a Input, assign: &Assign) -> &'a str {

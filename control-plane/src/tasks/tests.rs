@@ -45,6 +45,7 @@ pub async fn app_with(lease: squadron_core::lease::Terms) -> AppState {
             heartbeat: Duration::from_secs(10),
             lease,
             finished_retention: Duration::ZERO,
+            protected_run: Duration::from_secs(600),
         },
     })
 }
