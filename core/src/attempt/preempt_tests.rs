@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::{tests::*, *};
+use crate::fact::AttemptStep;
 
 const WHY: &str = "stopped to make room for job eval";
 
