@@ -25,7 +25,8 @@ pub enum Fault {
     ControlPlaneKilled,
     /// The cluster is lost, and meanwhile Postgres is killed.
     PostgresKilled,
-    /// The cluster is lost, and meanwhile the control plane stands still for longer than its terms.
+    /// The leading control plane, to which the cluster's agent is connected, stands still; the other one takes over, and
+    /// the first goes on when the jobs run elsewhere.
     LeaderStopped,
     BriefCut,
     BriefBlackHole,
@@ -134,15 +135,18 @@ pub struct Trouble<'a> {
     cluster: &'a str,
     is_cut: bool,
     agent_is_off: bool,
+    /// A process that stands still.
+    stopped: Option<u32>,
 }
 
 impl<'a> Trouble<'a> {
     /// Begins the fault: the cluster is cut at once if it is to be lost, the rest follows in [`Trouble::go_on`].
     pub fn begin(stage: &'a Stage, cluster: &'a str, fault: Fault, draw: &mut Draw) -> Result<Trouble<'a>> {
-        let mut trouble = Trouble { stage, cluster, is_cut: false, agent_is_off: false };
+        let mut trouble = Trouble { stage, cluster, is_cut: false, agent_is_off: false, stopped: None };
         match fault {
             Fault::Cut | Fault::BriefCut => trouble.cut(true)?,
             Fault::BlackHole | Fault::BriefBlackHole => trouble.cut(false)?,
+            Fault::LeaderStopped => trouble.stop_leader()?,
             _ if fault.loses() => trouble.cut(draw.coin())?,
             _ => {}
         }
@@ -153,35 +157,37 @@ impl<'a> Trouble<'a> {
     pub fn go_on(&mut self, fault: Fault, draw: &mut Draw, lease: Duration) -> Result<()> {
         let whole = u64::try_from(lease.as_millis()).unwrap_or(u64::MAX);
         let stage = self.stage;
-        if fault.loses() && fault != Fault::AgentDead {
+        if fault.loses() && ![Fault::AgentDead, Fault::LeaderStopped].contains(&fault) {
             thread::sleep(draw.millis(500, whole));
         }
         match fault {
-            Fault::Cut | Fault::BlackHole => {}
+            Fault::Cut | Fault::BlackHole | Fault::LeaderStopped => {}
             Fault::BriefCut | Fault::BriefBlackHole => thread::sleep(draw.millis(2_000, whole * 3 / 10)),
             Fault::AgentDead => self.kill_agent_for_good()?,
             Fault::AgentKilled | Fault::AgentKill => stage.signal_agent(self.cluster, "KILL")?,
             Fault::AgentRestart => stage.signal_agent(self.cluster, "TERM")?,
             Fault::AgentUpgrade => stage.roll_agent(self.cluster)?,
-            Fault::ControlPlaneKilled | Fault::ControlPlaneKill => {
-                stage.control_plane().kill()?;
-                stage.start_control_plane()?;
-            }
-            Fault::ControlPlaneRestart => {
-                stage.control_plane().stop()?;
-                stage.start_control_plane()?;
-            }
+            Fault::ControlPlaneKilled | Fault::ControlPlaneKill => self.restart_control_plane(draw, true)?,
+            Fault::ControlPlaneRestart => self.restart_control_plane(draw, false)?,
             Fault::PostgresKilled | Fault::PostgresKill => signal("KILL", stage.postgres_pid()?)?,
             Fault::PostgresRestart => signal("INT", stage.postgres_pid()?)?,
-            Fault::LeaderStopped => self.stop_leader(draw.millis(5_000, 8_000))?,
         }
         Ok(())
     }
 
     fn cut(&mut self, refuse: bool) -> Result<()> {
         self.is_cut = true;
-        let port = self.stage.spec.agent_port;
+        let port = self.stage.control_plane_of(self.cluster).1;
         if refuse { testbed::refuse(self.cluster, port) } else { testbed::cut(self.cluster, port) }
+    }
+
+    /// Ends one of the two control planes and starts it again.
+    fn restart_control_plane(&self, draw: &mut Draw, kill: bool) -> Result<()> {
+        let (stage, first) = (self.stage, draw.coin());
+        let one = if first { stage.control_plane() } else { stage.second() };
+        let ended = if kill { one.kill() } else { one.stop() };
+        ended?;
+        if first { stage.start_control_plane() } else { stage.start_second() }
     }
 
     fn kill_agent_for_good(&mut self) -> Result<()> {
@@ -190,16 +196,20 @@ impl<'a> Trouble<'a> {
         self.stage.scale_agent(self.cluster, 0)
     }
 
-    /// Stands still like a machine that is suspended: connections stay open and nobody answers.
-    fn stop_leader(&self, pause: Duration) -> Result<()> {
-        let Some(pid) = self.stage.control_plane().pid() else { bail!("the control plane does not run") };
-        signal("STOP", pid)?;
-        thread::sleep(pause);
-        signal("CONT", pid)
+    /// It stands still like a machine that is suspended: connections stay open and nobody answers.
+    fn stop_leader(&mut self) -> Result<()> {
+        let Some(pid) = self.stage.control_plane_of(self.cluster).0.pid() else {
+            bail!("the control plane of {} does not run", self.cluster)
+        };
+        self.stopped = Some(pid);
+        signal("STOP", pid)
     }
 
     /// Mends what is broken. What was killed comes up by itself.
     pub fn mend(&mut self) -> Result<()> {
+        if let Some(pid) = self.stopped.take() {
+            signal("CONT", pid)?;
+        }
         if std::mem::take(&mut self.agent_is_off) {
             self.stage.scale_agent(self.cluster, 1)?;
         }

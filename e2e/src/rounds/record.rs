@@ -53,7 +53,7 @@ pub struct Found {
 impl Found {
     /// Seconds of two copies, by whoever saw more of them.
     fn seconds(&self) -> f64 {
-        self.overlap_s.max(self.kubelet_overlap_s)
+        self.overlap_s.max(self.kubelet_overlap_s).max(0.0)
     }
 }
 
@@ -107,18 +107,22 @@ impl Record {
         let needless =
             if found.needless.is_empty() { "none".to_owned() } else { found.needless.join(" and ") };
         let problem = if self.problem.is_empty() { String::new() } else { format!("; {}", self.problem) };
+        let moved = if self.fault.loses() {
+            let (gap, start) = (least(&found.gaps_s), quantile(&found.restarts_s, 0.5));
+            format!(
+                "{} of {} jobs moved, least gap {gap:.1} s, start after {start:.1} s",
+                found.moved, found.jobs
+            )
+        } else {
+            format!("{} jobs", found.jobs)
+        };
         format!(
-            "round {} {} of {}: {} of {} jobs moved, {} overlap ({:.1} s), least gap {:.1} s, start after {:.1} s, stopped \
-             for nothing: {needless}; {:.0} s{problem}",
+            "round {} {} of {}: {moved}; {} overlap ({:.1} s); stopped for nothing: {needless}; {:.0} s{problem}",
             self.round,
             self.fault.word(),
             self.cluster,
-            found.moved,
-            found.jobs,
             found.overlaps,
             found.seconds(),
-            least(&found.gaps_s),
-            quantile(&found.restarts_s, 0.5),
             self.took_s
         )
     }
@@ -177,19 +181,23 @@ fn row(name: &str, records: &[&Record]) -> String {
     }
     let all = || records.iter().map(|record| &record.found);
     let sum = |of: fn(&Found) -> usize| -> usize { all().map(of).sum() };
-    let seconds: f64 = all().map(Found::seconds).sum();
+    let seconds = all().map(Found::seconds).fold(0.0, |sum, one| sum + one);
     let gaps: Vec<f64> = all().flat_map(|found| found.gaps_s.clone()).collect();
     let starts: Vec<f64> = all().flat_map(|found| found.restarts_s.clone()).collect();
+    let figure = |values: &[f64], part| match values {
+        [] => "–".to_owned(),
+        _ => format!("{:.1}", quantile(values, part)),
+    };
     format!(
-        "| {name} | {} | {} | {} | {} | {seconds:.1} | {:.1} | {:.1} | {:.1}, {:.1} | {} |\n",
+        "| {name} | {} | {} | {} | {} | {seconds:.1} | {} | {} | {}, {} | {} |\n",
         records.len(),
         sum(|found| found.jobs),
         sum(|found| found.moved),
         sum(|found| found.overlaps),
-        least(&gaps),
-        quantile(&gaps, 0.5),
-        quantile(&starts, 0.5),
-        quantile(&starts, 1.0),
+        figure(&gaps, 0.0),
+        figure(&gaps, 0.5),
+        figure(&starts, 0.5),
+        figure(&starts, 1.0),
         sum(|found| found.needless.len()),
     )
 }
