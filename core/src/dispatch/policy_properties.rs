@@ -41,7 +41,13 @@ fn any_queue(name: &'static str, parent: Option<&'static str>) -> impl Strategy<
         let quotas = [("a100", a100), ("h100", h100)];
         let quotas = quotas.into_iter().filter_map(|(name, quota)| Some((name.to_owned(), quota?)));
         let parent = parent.map(str::to_owned);
-        crate::quota::Queue { name: name.into(), parent, weight: weight * 500, quotas: quotas.collect() }
+        crate::quota::Queue {
+            name: name.into(),
+            parent,
+            weight: weight * 500,
+            quotas: quotas.collect(),
+            preemption: None,
+        }
     })
 }
 

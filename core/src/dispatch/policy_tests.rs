@@ -27,7 +27,13 @@ pub(super) fn queue(name: &str, parent: Option<&str>, gpus: Option<i64>) -> crat
         [("h100".to_owned(), plenty.into_iter().chain([(Resource::Gpu, quota(gpus))]).collect())].into()
     };
     let quotas = gpus.map_or_else(BTreeMap::new, all);
-    crate::quota::Queue { name: name.into(), parent: parent.map(str::to_owned), weight: 1_000, quotas }
+    crate::quota::Queue {
+        name: name.into(),
+        parent: parent.map(str::to_owned),
+        weight: 1_000,
+        quotas,
+        preemption: None,
+    }
 }
 
 pub(super) fn gpu_node(name: &str, gpus: i64) -> Node {
@@ -63,6 +69,7 @@ pub(super) fn held_by(number: u128, queue: &str, gpus: i64) -> Held {
         queue: queue.into(),
         usage: [("h100".to_owned(), res(1, 1, gpus))].into(),
         assigned_at: Timestamp(0),
+        stake: Stake::default(),
     }
 }
 

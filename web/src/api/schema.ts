@@ -930,7 +930,7 @@ export interface components {
         Decision: {
             /**
              * Format: int32
-             * @description The attempt that a placement made.
+             * @description The attempt that a placement made, or that was asked to stop.
              */
             attempt?: number | null;
             /** @description Of a wait, as they were told last. */
@@ -939,7 +939,7 @@ export interface components {
             candidates: components["schemas"]["Candidate"][];
             /**
              * @description Of a placement: the term that decided, empty when no other cluster had room or all terms were equal. Of a wait: the
-             *     codes with their clusters.
+             *     codes with their clusters. Of a stop: `RECLAIM` or `PRIORITY`.
              */
             cause: string;
             /** @description Of a placement. */
@@ -961,7 +961,7 @@ export interface components {
              * @description Counts from 1; older ones than the first that is listed are not kept.
              */
             number: number;
-            /** @description `assigned` or `blocked`. */
+            /** @description `assigned`, `blocked`, `stopped` (for another job) or `makes_room` (others were asked to stop for it). */
             outcome: string;
             /**
              * Format: int32
@@ -1231,7 +1231,7 @@ export interface components {
             items: {
                 /**
                  * Format: int32
-                 * @description The attempt that a placement made.
+                 * @description The attempt that a placement made, or that was asked to stop.
                  */
                 attempt?: number | null;
                 /** @description Of a wait, as they were told last. */
@@ -1240,7 +1240,7 @@ export interface components {
                 candidates: components["schemas"]["Candidate"][];
                 /**
                  * @description Of a placement: the term that decided, empty when no other cluster had room or all terms were equal. Of a wait: the
-                 *     codes with their clusters.
+                 *     codes with their clusters. Of a stop: `RECLAIM` or `PRIORITY`.
                  */
                 cause: string;
                 /** @description Of a placement. */
@@ -1262,7 +1262,7 @@ export interface components {
                  * @description Counts from 1; older ones than the first that is listed are not kept.
                  */
                 number: number;
-                /** @description `assigned` or `blocked`. */
+                /** @description `assigned`, `blocked`, `stopped` (for another job) or `makes_room` (others were asked to stop for it). */
                 outcome: string;
                 /**
                  * Format: int32

@@ -112,7 +112,7 @@ async fn clusters(app: &AppState) -> Result<Input> {
 pub async fn fleet(app: &AppState) -> Result<Input> {
     let silence = page::silence(app);
     let look = app.store.txn("job.look", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence)));
-    Ok(look.await?)
+    Ok(Input { terms: app.settings.preemption(), ..look.await? })
 }
 
 async fn reply(app: &AppState, new: &NewJob, id: JobId, warnings: Vec<String>) -> Result<Json<SubmitReply>> {

@@ -97,8 +97,9 @@ pub const NO_SUCH_QUEUE: &str = "job_queue_fkey";
 pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
     sqlx::query(
         "insert into job (id, name, namespace, queue, state, sentence, owner, manifest, rayjob, gang, pinned_cluster,
-                          submitted_at, on_lost, on_lost_because)
-         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+                          submitted_at, on_lost, on_lost_because, resumes)
+         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11, $12, $13,
+                 coalesce($8::jsonb #>> '{metadata,annotations,squadron.dev/resumes}' = 'true', false))",
     )
     .bind(job.id.0)
     .bind(&job.name)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     desired,
-    dispatch::{Blocked, Cluster, Held, Input, Node, Pod, Standing, Usage, Waiting},
+    dispatch::{Blocked, Cluster, Held, Input, Node, Pod, Stake, Standing, Usage, Waiting},
     id::{AttemptId, ClusterId, JobId},
     placement::Face,
     silence::{Judge, Word},
@@ -16,6 +16,7 @@ use crate::{
     Result, Store, at,
     attempt::attempt_id,
     job::gang,
+    preempt,
     resources::{ALLOCATABLE, PLAIN, resources},
     stamp, stamp_opt,
 };
@@ -46,9 +47,11 @@ pub async fn fleet(db: &mut PgConnection, silence: Judge) -> Result<Input> {
     add_pods(db, &mut clusters).await?;
     add_attempts(db, &mut clusters).await?;
     add_leaving(db, &mut clusters).await?;
+    preempt::add_stakes(db, &mut clusters).await?;
+    let claims = preempt::claims(db).await?;
     let policy = crate::quota::policy(db).await?;
     let clusters = clusters.into_values().collect();
-    Ok(Input { clusters, waiting: Vec::new(), policy, now: silence.now })
+    Ok(Input { clusters, policy, claims, now: silence.now, ..Input::default() })
 }
 
 type Clusters = BTreeMap<ClusterId, Cluster>;
@@ -190,7 +193,7 @@ fn hold(rows: &[PgRow], clusters: &mut Clusters, keep: fn(&mut Cluster, Held)) -
         if let (Some(id), Some(cluster)) = (id, cluster) {
             let usage = row.try_get::<Json<Usage>, _>("usage")?.0;
             let (queue, assigned_at) = (row.try_get("queue")?, stamp(row.try_get("assigned_at")?));
-            keep(cluster, Held { id, gang: gang(row)?, queue, usage, assigned_at });
+            keep(cluster, Held { id, gang: gang(row)?, queue, usage, assigned_at, stake: Stake::default() });
         }
     }
     Ok(())

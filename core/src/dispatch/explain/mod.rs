@@ -22,6 +22,7 @@ use crate::{
             whatif::{Case, words},
         },
         plan::Pass,
+        preempt::waits_for,
         site::is_allowed,
     },
     id::JobId,
@@ -34,6 +35,7 @@ pub(super) fn blocked(mut pass: Pass<'_>, placed: &[JobId]) -> Vec<Blocked> {
     let overtakers = overtakers(&pass, placed);
     let strict: Vec<_> = pass.groups.iter().map(|group| pass.quotas.limits(group.place)).collect();
     pass.release_kept_quota();
+    pass.release_claimed_quota();
     let mut views = Views::new(&pass);
     let mut left: Vec<(&Waiting, Arc<Vec<Blocker>>)> = Vec::new();
     for (group, strict) in pass.groups.iter().zip(strict) {
@@ -41,6 +43,10 @@ pub(super) fn blocked(mut pass: Pass<'_>, placed: &[JobId]) -> Vec<Blocked> {
         let case = Case::new(&pass, job, group.place, strict);
         let blockers = Arc::new(explain(&case, &views.of(&pass, group.place)));
         left.extend(group.waiting().iter().map(|job| (*job, Arc::clone(&blockers))));
+    }
+    for coming in &pass.claimed.coming {
+        let waits = waits_for(coming, &pass.sites[coming.site].cluster.name, pass.input.now);
+        left.push((coming.job, Arc::new(vec![waits])));
     }
     left.sort_by_key(|(job, _)| (&job.queue, std::cmp::Reverse(job.priority), job.submitted_at, job.job));
     told(&pass, &left, &overtakers)
@@ -161,6 +167,15 @@ fn of_view(case: &Case<'_>, view: &View<'_>) -> Option<Blocker> {
 fn reserved(case: &Case<'_>, view: &View<'_>) -> Blocker {
     let name = &view.cluster.name;
     let gang = case.kept_name();
+    if !case.is_kept_at(view) {
+        return Blocker {
+            code: Cause::Reserved,
+            cluster: name.clone(),
+            sentence: format!("{name} has room for it, but others stop there to make room for another job"),
+            try_this: "wait until that job has started".to_owned(),
+            with: Vec::new(),
+        };
+    }
     Blocker {
         code: Cause::Reserved,
         cluster: name.clone(),

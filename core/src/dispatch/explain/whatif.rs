@@ -1,6 +1,6 @@
 //! What if: whether a job would start on a cluster if some of what keeps it off had changed.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     dispatch::{
@@ -35,6 +35,8 @@ pub(super) struct Case<'a> {
     pub(super) place: Option<Place>,
     pub(super) quotas: &'a Quotas,
     kept: Option<(&'a Kept, &'a str)>,
+    /// What may be taken of clusters where others stop for somebody.
+    claimed: &'a BTreeMap<usize, Room>,
     /// With the quota that is kept for a starving gang counted as used.
     strict: Limits,
     limits: Limits,
@@ -61,6 +63,7 @@ impl<'a> Case<'a> {
             place,
             quotas,
             kept: pass.kept.as_ref().filter(|kept| kept.job != job.job).map(|kept| (kept, name(kept))),
+            claimed: &pass.claimed.beside,
             strict,
             limits: quotas.limits(place),
             idle: quotas.limits_if_idle(place),
@@ -72,6 +75,11 @@ impl<'a> Case<'a> {
 
     pub(super) fn kept_name(&self) -> &str {
         self.kept.map_or("", |(_, name)| name)
+    }
+
+    /// Whether the cluster is kept for a gang that has starved.
+    pub(super) fn is_kept_at(&self, view: &View<'_>) -> bool {
+        self.kept.is_some_and(|(kept, _)| kept.site == view.site)
     }
 
     /// Whether the job would start on the cluster if these had changed.
@@ -101,10 +109,13 @@ impl<'a> Case<'a> {
         };
         let free_of_holds = is(Cause::Reserved) || is(Cause::ClusterFull) || is(Cause::NoReadyNode);
         let at = if is(Cause::NoFlavor) { &at.opened(self.quotas.flavors.len()) } else { at };
-        match self.kept.filter(|(kept, _)| kept.site == view.site && !free_of_holds) {
-            Some((kept, _)) => at.room.least(&kept.beside).pack_within(&at.kinds, gang, limits).ok(),
-            None => at.pack(gang, limits),
+        let kept = self.kept.filter(|(kept, _)| kept.site == view.site).map(|(kept, _)| &kept.beside);
+        let holds: Vec<&Room> = kept.into_iter().chain(self.claimed.get(&view.site)).collect();
+        if holds.is_empty() || free_of_holds {
+            return at.pack(gang, limits);
         }
+        let room = holds.into_iter().fold(at.room.clone(), |room, beside| room.least(beside));
+        room.pack_within(&at.kinds, gang, limits).ok()
     }
 
     fn limits(&self, changed: &[Cause]) -> &Limits {
@@ -143,7 +154,7 @@ impl<'a> Case<'a> {
 
     fn is_there(&self, cause: Cause) -> bool {
         match cause {
-            Cause::Reserved => self.kept.is_some(),
+            Cause::Reserved => self.kept.is_some() || !self.claimed.is_empty(),
             _ => self.place.is_some(),
         }
     }
@@ -228,7 +239,8 @@ pub(super) fn words(with: &[Cause], queue: &str) -> String {
 
 fn word(cause: Cause, queue: &str) -> String {
     match cause {
-        Cause::Reserved => "room is kept for a gang that has waited too long".to_owned(),
+        Cause::Reserved => "room is kept for another job".to_owned(),
+        Cause::MakingRoom => "others stop for it".to_owned(),
         Cause::QuotaExhausted | Cause::QuotaNever => format!("the quota of {queue} is not enough"),
         Cause::ClusterFull => "there is no room now".to_owned(),
         Cause::NoReadyNode => "nodes are not ready".to_owned(),

@@ -116,7 +116,8 @@ impl Tree {
         users
     }
 
-    fn is_below(&self, node: usize, under: usize) -> bool {
+    /// Whether a node is `under` or stands below it.
+    pub(crate) fn is_below(&self, node: usize, under: usize) -> bool {
         node == under || self.nodes[node].parent.is_some_and(|parent| self.is_below(parent, under))
     }
 

@@ -10,6 +10,7 @@ use crate::quota::{Queue, Quota};
 fn queue(name: &str, parent: Option<&str>, gpus: Option<Quota>) -> Queue {
     let quotas = gpus.map(|quota| ("h100".to_owned(), [(Resource::Gpu, quota)].into()));
     Queue {
+        preemption: None,
         name: name.to_owned(),
         parent: parent.map(str::to_owned),
         weight: 1_000,
