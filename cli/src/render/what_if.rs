@@ -100,15 +100,11 @@ fn rows(queue: &WhatIfQueue) -> Vec<Vec<Cell>> {
     let (before, after) = (all(&queue.before), all(&queue.after));
     let keys: BTreeSet<(String, String)> =
         before.iter().chain(&after).map(|line| (line.flavor.clone(), line.resource.clone())).collect();
-    let find = |lines: &[QueueQuota], key: &(String, String)| {
-        lines.iter().find(|line| line.flavor == key.0 && line.resource == key.1).cloned()
-    };
     let share = |side: &Option<WhatIfStanding>| {
         side.as_ref().and_then(|it| it.share).map_or_else(|| "-".to_owned(), percent)
     };
-    let share = moved(share(&queue.before), share(&queue.after));
-    let mut rows: Vec<Vec<Cell>> =
-        keys.iter().map(|key| row(key, find(&before, key), find(&after, key))).collect();
+    let share = moved(&share(&queue.before), &share(&queue.after));
+    let mut rows: Vec<Vec<Cell>> = keys.iter().map(|key| row(key, &before, &after)).collect();
     if rows.is_empty() {
         let fate = if queue.after.is_some() { "not limited" } else { "removed" };
         rows.push([fate, "", "", "", ""].map(Cell::from).to_vec());
@@ -121,12 +117,12 @@ fn rows(queue: &WhatIfQueue) -> Vec<Vec<Cell>> {
     rows
 }
 
-fn row(key: &(String, String), before: Option<QueueQuota>, after: Option<QueueQuota>) -> Vec<Cell> {
-    let show = |side: &Option<QueueQuota>, of: fn(&QueueQuota) -> Option<i64>| match side {
-        Some(line) => amount_of(&key.1, of(line)),
-        None => "-".to_owned(),
+fn row(key: &(String, String), before: &[QueueQuota], after: &[QueueQuota]) -> Vec<Cell> {
+    let show = |side: &[QueueQuota], of: fn(&QueueQuota) -> Option<i64>| {
+        let line = side.iter().find(|line| line.flavor == key.0 && line.resource == key.1);
+        line.map_or_else(|| "-".to_owned(), |line| amount_of(&key.1, of(line)))
     };
-    let both = |of| moved(show(&before, of), show(&after, of));
+    let both = |of| moved(&show(before, of), &show(after, of));
     vec![
         key.0.as_str().into(),
         key.1.as_str().into(),
@@ -137,7 +133,7 @@ fn row(key: &(String, String), before: Option<QueueQuota>, after: Option<QueueQu
 }
 
 /// `8 → 16`, or only `8` where nothing moves.
-fn moved(before: String, after: String) -> Cell {
+fn moved(before: &str, after: &str) -> Cell {
     if before == after {
         return before.into();
     }
