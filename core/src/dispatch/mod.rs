@@ -9,6 +9,7 @@
 
 mod blockers;
 pub mod book;
+pub mod change;
 mod choice;
 mod choose;
 pub mod estimate;
