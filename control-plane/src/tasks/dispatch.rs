@@ -4,6 +4,7 @@
 //! plan did not foresee is seen by the next pass.
 
 mod assign;
+mod preempt;
 
 use squadron_core::{
     dispatch::{Blocked, Input, Plan, plan},
@@ -30,8 +31,10 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
         return Ok(Left::Nothing);
     }
     let (input, plan) = decide(snapshot(app).await?).await;
+    let mut whole = true;
     for batch in plan.assign.chunks(BATCH) {
         let versions = assign::commit(app, &term, &input, batch).await?;
+        whole &= versions.len() == batch.len();
         for assign in batch {
             if let Some(version) = versions.get(&assign.job) {
                 tracing::info!(job = %assign.job, cluster = %assign.cluster, because = assign.because, "assigned");
@@ -39,6 +42,10 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
             }
         }
         app.wake.notify(Topic::Desired);
+    }
+    // What was to stop was chosen for the fleet with all of these placed.
+    if whole {
+        preempt::carry_out(app, &term, &plan.making, &plan.dropped).await?;
     }
     for (job, version) in explain(app, &term, &plan.blocked).await? {
         app.wake.changed("job", job, version);
@@ -57,9 +64,11 @@ async fn decide(input: Input) -> (Input, Plan) {
 
 async fn snapshot(app: &AppState) -> Result<Input> {
     let silence = app.settings.silence(clock::now());
-    app.store
+    let input = app
+        .store
         .txn("dispatch.snapshot", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence)))
-        .await
+        .await?;
+    Ok(Input { terms: app.settings.preemption(), ..input })
 }
 
 /// Writes what every waiting job waits for. Answers the jobs about which people see something new.

@@ -45,6 +45,8 @@ pub struct AttemptRow {
     pub ended_at: Option<Timestamp>,
     /// When the control plane learnt of the end.
     pub end_learnt_at: Option<Timestamp>,
+    /// When it was asked to stop for another job.
+    pub stop_asked_at: Option<Timestamp>,
     /// The word of the proof with which it was closed as lost; empty for every other end.
     pub proof: String,
 }
@@ -106,7 +108,7 @@ impl Store {
     pub async fn attempts(&self, job: JobId) -> Result<Vec<AttemptRow>> {
         let rows = sqlx::query(
             "select a.number, c.name as cluster, a.state, a.object_name, a.chosen_because, a.ended_because,
-                    a.assigned_at, a.running_at, a.ended_at, a.proof, coalesce(a.end_learnt_at, a.ended_at) as end_learnt_at
+                    a.assigned_at, a.running_at, a.ended_at, a.proof, a.stop_asked_at, coalesce(a.end_learnt_at, a.ended_at) as end_learnt_at
              from attempt a join cluster c on c.id = a.cluster_id where a.job_id = $1 order by a.number",
         )
         .bind(job.0)
@@ -194,6 +196,7 @@ fn read(row: &PgRow) -> Result<AttemptRow> {
         running_at: stamp_opt(row.try_get("running_at")?),
         ended_at: stamp_opt(row.try_get("ended_at")?),
         end_learnt_at: stamp_opt(row.try_get("end_learnt_at")?),
+        stop_asked_at: stamp_opt(row.try_get("stop_asked_at")?),
         proof: row.try_get("proof")?,
     })
 }

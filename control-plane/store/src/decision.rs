@@ -7,7 +7,7 @@
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     dispatch::{Assign, Blocked, Blocker, Choice},
-    id::{AttemptId, JobId},
+    id::{AttemptId, ClusterId, JobId},
     time::Timestamp,
 };
 use uuid::Uuid;
@@ -22,9 +22,9 @@ pub const KEPT: i32 = 100;
 pub struct Decision {
     /// Counts from 1 in each job.
     pub number: u32,
-    /// Of a placement.
+    /// Of a placement, or the one that was asked to stop.
     pub attempt: Option<u32>,
-    /// `assigned` or `blocked`.
+    /// `assigned`, `blocked`, `stopped` (for another job) or `makes_room` (others were asked to stop for it).
     pub outcome: String,
     pub cause: String,
     pub sentence: String,
@@ -67,6 +67,41 @@ pub async fn note_assigned(db: &mut PgConnection, placed: &[(&Assign, AttemptId)
     .bind(placed.iter().map(|(assign, _)| assign.because.as_str()).collect::<Vec<_>>())
     .bind(placed.iter().map(|(one, _)| best(one).map_or("", |best| best.cluster.as_str())).collect::<Vec<_>>())
     .bind(placed.iter().map(|(assign, _)| Json(&assign.choice)).collect::<Vec<_>>())
+    .bind(by.term)
+    .bind(at(by.now))
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// What a preemption means to one of those whom it concerns.
+#[derive(Clone, Copy, Debug)]
+pub struct Note<'a> {
+    pub outcome: &'static str,
+    pub cause: &'a str,
+    pub sentence: &'a str,
+    pub cluster: ClusterId,
+}
+
+/// Writes a part of a preemption into the history of `job`. Call it in the transaction that carries it out.
+pub async fn note(
+    db: &mut PgConnection,
+    job: JobId,
+    attempt: Option<u32>,
+    note: Note<'_>,
+    by: By,
+) -> Result<()> {
+    sqlx::query(
+        "insert into decision (job_id, number, attempt, outcome, cause, sentence, cluster, term, first_at, last_at)
+         select $1, coalesce((select max(number) from decision where job_id = $1), 0) + 1, $2, $3, $4, $5,
+                coalesce((select name from cluster where id = $6), ''), $7, $8, $8",
+    )
+    .bind(job.0)
+    .bind(attempt.map(|number| i32::try_from(number).unwrap_or(i32::MAX)))
+    .bind(note.outcome)
+    .bind(note.cause)
+    .bind(note.sentence)
+    .bind(note.cluster.0)
     .bind(by.term)
     .bind(at(by.now))
     .execute(db)

@@ -80,8 +80,12 @@ impl Pass<'_> {
 
     /// A job is placed on a cluster; if that is kept, it takes from what others may have.
     pub(super) fn take_beside(&mut self, site: usize, packing: &Packing) {
+        let free = &self.sites[site].free;
         if let Some(kept) = self.kept.as_mut().filter(|kept| kept.site == site) {
-            kept.beside = kept.beside.less(&self.sites[site].free, &packing.left);
+            kept.beside = kept.beside.less(free, &packing.left);
+        }
+        if let Some(beside) = self.claimed.beside.get_mut(&site) {
+            *beside = beside.less(free, &packing.left);
         }
     }
 

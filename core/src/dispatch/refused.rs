@@ -39,7 +39,9 @@ fn blocker(job: &Waiting, site: &Open<'_>, kept: bool) -> Blocker {
     if kept {
         return of(
             Cause::Reserved,
-            format!("{name} has room, but that is kept for a job that has waited long"),
+            format!(
+                "{name} has room, but that is kept for another job, which has waited long or for which others stop"
+            ),
         );
     }
     let queue = &job.queue;

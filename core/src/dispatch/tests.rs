@@ -58,7 +58,7 @@ pub(super) fn waiting(number: u128, gang: Vec<GangPart>) -> Waiting {
 
 pub(super) fn held(id: AttemptId, gang: Vec<GangPart>) -> Held {
     let queue = "research".into();
-    Held { id, gang, queue, usage: Usage::new(), assigned_at: Timestamp(0) }
+    Held { id, gang, queue, usage: Usage::new(), assigned_at: Timestamp(0), stake: Stake::default() }
 }
 
 fn one_core(number: u128) -> Waiting {

@@ -178,7 +178,11 @@ async fn lists_are_filtered_paged_and_name_the_newest() {
         [old.id]
     );
     assert_eq!(store.manifest(new.id).await.unwrap().as_deref(), Some("kind: RayJob"));
-    assert_eq!(store.place_in_queue(&new).await.unwrap(), (0, 1));
+    assert_eq!(store.before_in_queue(&new, 0).await.unwrap(), 0);
+    let later = NewJob { submitted_at: NOW.plus_millis(2), ..fixture::new_job("later") };
+    for (priority, expected) in [(-1, 1), (0, 1), (1, 0)] {
+        assert_eq!(store.before_in_queue(&later, priority).await.unwrap(), expected, "priority {priority}");
+    }
 }
 
 #[tokio::test]
