@@ -192,7 +192,7 @@ async fn a_job_waits_that_would_make_the_desired_set_longer_than_a_message() {
     ready(&app, "east").await;
     app.store.ensure_queue(&"research".parse().unwrap(), NOW).await.unwrap();
     let long = |name: &str| {
-        let rayjob = format!("{{\"long\":\"{}\"}}", "x".repeat(9 << 20));
+        let rayjob = format!("{{\"long\":\"{}\"}}", "x".repeat((8 << 20) - 100));
         squadron_store::job::NewJob { rayjob, ..fixture::new_job(name) }
     };
     let (first, second) = (long("first"), long("second"));
