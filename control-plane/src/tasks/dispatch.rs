@@ -42,16 +42,13 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
                     tracing::info!(job = %assign.job, cluster = %assign.cluster, because = assign.because, "assigned");
                     app.wake.changed("job", assign.job, version);
                 }
-                Done::TooLong => {
-                    whole = false;
-                    blocked.extend(held_back(&input, assign, &blocked));
-                }
+                Done::TooLong => blocked.extend(held_back(&input, assign, &blocked)),
                 Done::Changed => whole = false,
             }
         }
         app.wake.notify(Topic::Desired);
     }
-    // What was to stop was chosen for the fleet with all of these placed.
+    // What is to stop was chosen for a fleet that has just changed: the next pass looks again.
     if whole {
         preempt::carry_out(app, &term, &plan.making, &plan.dropped).await?;
     }
