@@ -9,6 +9,7 @@
 
 mod blockers;
 pub mod book;
+pub mod change;
 mod choice;
 mod choose;
 pub mod estimate;
@@ -32,6 +33,8 @@ pub mod preempt;
 pub mod quota;
 mod refused;
 mod room;
+#[cfg(test)]
+mod set_tests;
 mod site;
 pub mod tenants;
 #[cfg(test)]
@@ -51,6 +54,7 @@ pub use crate::dispatch::{
     quota::Usage,
 };
 use crate::{
+    desired,
     id::{AttemptId, ClusterId, JobId},
     placement::{Face, NodeWish},
     quota::Policy,
@@ -129,6 +133,8 @@ pub struct Cluster {
     pub attempts: Vec<Held>,
     /// Attempts that have ended and of which pods are still there: they still count against quota.
     pub leaving: Vec<Held>,
+    /// How much its desired set holds.
+    pub set: desired::Size,
 }
 
 #[derive(Clone, Default, Debug)]
@@ -175,6 +181,8 @@ pub struct Waiting {
     pub overtaken: u32,
     /// Value of its priority class; the higher goes first within its queue.
     pub priority: i32,
+    /// Bytes of its manifest, by [`desired::rounded`].
+    pub manifest: u64,
 }
 
 /// One reason why a job waits.

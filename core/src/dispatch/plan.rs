@@ -265,6 +265,7 @@ impl<'a> Pass<'a> {
         let open = &mut self.sites[site];
         open.free = packing.left;
         open.attempts += 1;
+        open.set = open.set.with(job.manifest);
         open.version += 1;
         self.assign.push(Assign { job: job.job, cluster: open.cluster.id, because, usage, choice });
         self.turns.leave(job, group);

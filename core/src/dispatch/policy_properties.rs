@@ -51,7 +51,7 @@ fn any_queue(name: &'static str, parent: Option<&'static str>) -> impl Strategy<
     })
 }
 
-fn any_policy() -> impl Strategy<Value = Policy> {
+pub(super) fn any_policy() -> impl Strategy<Value = Policy> {
     let tree = (any_queue("lab", None), any_queue("a", Some("lab")), any_queue("b", Some("lab")));
     (tree, any_queue("solo", None))
         .prop_map(|((lab, a, b), solo)| policy(&[lab, a, b, queue("project", Some("a"), None), solo]))

@@ -31,6 +31,7 @@ pub(super) fn cluster(number: u128, name: &str, nodes: &[Resources]) -> Cluster 
         pods: vec![],
         attempts: vec![],
         leaving: vec![],
+        set: desired::Size::default(),
     }
 }
 
@@ -51,6 +52,7 @@ pub(super) fn waiting(number: u128, gang: Vec<GangPart>) -> Waiting {
         pinned: None,
         overtaken: 0,
         priority: 0,
+        manifest: 4 << 10,
     }
 }
 

@@ -4,7 +4,7 @@
 //! who should stop changed since the snapshot, nobody is asked, and the next pass decides anew. Locks are taken as for
 //! assignments: jobs in the order of their ids, then the cluster.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use squadron_core::{
     attempt::{Event, Job, Step, advance as decide},
@@ -66,12 +66,10 @@ async fn forget(app: &AppState, term: &Term, dropped: &[JobId]) -> Result<()> {
 
 /// Jobs that were asked to stop, with their new versions; none if something changed.
 async fn make(db: &mut PgConnection, making: &Making, by: By) -> Result<Vec<(JobId, i64)>> {
-    let mut jobs = BTreeMap::new();
     let victims = making.stops.iter().map(|stop| stop.attempt.job);
-    for id in victims.chain([making.job]).collect::<BTreeSet<_>>() {
-        jobs.insert(id, advance::lock(db, id).await?);
-    }
-    let job = |id: &JobId| jobs.get(id).and_then(Option::as_ref);
+    let ids: Vec<_> = victims.chain([making.job]).collect();
+    let jobs = advance::lock_all(db, &ids).await?;
+    let job = |id: &JobId| jobs.get(id);
     let Some(waits) = job(&making.job).filter(|job| job.state == JobState::Queued) else {
         return Ok(Vec::new());
     };
@@ -79,7 +77,8 @@ async fn make(db: &mut PgConnection, making: &Making, by: By) -> Result<Vec<(Job
         making.stops.iter().map(|stop| step(job(&stop.attempt.job)?, stop, by)).collect();
     let Some(steps) = steps else { return Ok(Vec::new()) };
     let after = waits.attempt.as_ref().map_or(0, |attempt| attempt.number);
-    if !advance::takes_jobs(db, making.cluster).await? || !preempt::claim(db, making, after, by.now).await? {
+    let taking = advance::taking_jobs(db, &BTreeSet::from([making.cluster])).await?;
+    if taking.is_empty() || !preempt::claim(db, making, after, by.now).await? {
         return Ok(Vec::new());
     }
     let mut told = Vec::with_capacity(steps.len());

@@ -11,6 +11,7 @@ use crate::{
         plan::Pass,
         quota::{Place, Quotas},
         room::Room,
+        site::is_allowed,
     },
     placement::{Face, NodeWish, Toleration},
     resources::Resources,
@@ -93,6 +94,9 @@ impl<'a> Case<'a> {
         if matches!(view.cluster.standing, Standing::Silent { .. }) && !is(Cause::ClusterStale) {
             return None;
         }
+        if !view.set.takes(self.job.manifest) && !is(Cause::ClusterFull) {
+            return None;
+        }
         let limits = self.limits(changed);
         if is(Cause::TooBig) {
             return boundless(limits).pack(&self.anywhere, limits);
@@ -149,6 +153,20 @@ impl<'a> Case<'a> {
         boundless(limits).pack(&self.anywhere, limits).is_some()
     }
 
+    /// Whether some cluster, were it empty, would take the job within a guarantee of its queue. What fits no cluster at all
+    /// is judged by its quota alone.
+    pub(super) fn is_guaranteed(&self, views: &[View<'_>]) -> bool {
+        let own = within_guarantee(&self.limits);
+        if !self.fits_boundless(&own) {
+            return false;
+        }
+        let takes = |limits: &Limits| {
+            let allowed = views.iter().filter(|view| is_allowed(self.job.pinned, view.cluster.id));
+            allowed.into_iter().any(|view| view.everything.pack(&self.job.gang, limits).is_some())
+        };
+        takes(&own) || !takes(&self.named)
+    }
+
     fn is_there(&self, cause: Cause) -> bool {
         match cause {
             Cause::Reserved => self.kept.is_some() || !self.claimed.is_empty(),
@@ -169,6 +187,16 @@ impl<'a> Case<'a> {
 fn opened(flavors: usize) -> Limits {
     let all = boundless_amount();
     Limits::Flavors((0..=flavors).map(|flavor| Limit { flavor, left: all, own: all }).collect())
+}
+
+/// What is left of guarantees alone.
+fn within_guarantee(limits: &Limits) -> Limits {
+    match limits {
+        Limits::None => Limits::None,
+        Limits::Flavors(flavors) => {
+            Limits::Flavors(flavors.iter().map(|limit| Limit { left: limit.own, ..*limit }).collect())
+        }
+    }
 }
 
 fn boundless_amount() -> Resources {
