@@ -13,7 +13,7 @@ pub mod waiting;
 
 use std::collections::BTreeMap;
 
-use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
+use sqlx::{PgConnection, Postgres, QueryBuilder, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     dispatch::{Blocker, GangPart},
     id::{ClusterId, JobId},
@@ -23,7 +23,7 @@ use squadron_core::{
 };
 use uuid::Uuid;
 
-use crate::{Result, Store, StoreError, at, at_opt, stamp, stamp_opt};
+use crate::{Result, Store, StoreError, at, stamp, stamp_opt};
 
 /// A job that is about to exist.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -166,25 +166,16 @@ impl Store {
         rows.iter().map(read).collect()
     }
 
-    /// Jobs that the filter lets through, newest first.
+    /// Jobs that the filter lets through, newest first. Each state is looked up in the index by itself, so that few jobs of
+    /// one state are found as quickly among many of another.
     pub async fn jobs(&self, filter: &Filter) -> Result<Vec<JobRow>> {
-        let rows = sqlx::query(select!(
-            "where (cardinality($1::text[]) = 0 or j.state = any ($1))
-               and ($2::text is null or j.queue = $2)
-               and ($3::text is null or c.name = $3)
-               and ($4::text is null or j.owner = $4)
-               and ($5::timestamptz is null or (j.submitted_at, j.id) < ($5, $6::uuid))
-             order by j.submitted_at desc, j.id desc limit $7"
-        ))
-        .bind(&filter.states)
-        .bind(&filter.queue)
-        .bind(&filter.cluster)
-        .bind(&filter.owner)
-        .bind(at_opt(filter.after.map(|after| after.0)))
-        .bind(filter.after.map(|after| after.1))
-        .bind(filter.limit)
-        .fetch_all(self.pool())
-        .await?;
+        let mut query = QueryBuilder::<Postgres>::new(select!(
+            "where j.id in (select id from (select s.id, s.submitted_at from "
+        ));
+        listed(&mut query, filter);
+        query.push(" order by s.submitted_at desc, s.id desc limit ").push_bind(filter.limit);
+        query.push(") listed) order by j.submitted_at desc, j.id desc");
+        let rows = query.build().fetch_all(self.pool()).await?;
         rows.iter().map(read).collect()
     }
 
@@ -221,6 +212,55 @@ impl Store {
         .await?;
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
+}
+
+/// Jobs as `s`, those of the filter's owner and cluster, of each of its states as many as are asked for.
+fn listed(query: &mut QueryBuilder<Postgres>, filter: &Filter) {
+    let all = || JobState::ALL.iter().map(|state| state.word().to_owned()).collect();
+    // With a queue and no state, all states are looked up: the index begins with both.
+    let states = match (filter.states.is_empty(), &filter.queue) {
+        (false, _) => Some(filter.states.clone()),
+        (true, Some(_)) => Some(all()),
+        (true, None) => None,
+    };
+    match states {
+        Some(states) => {
+            query.push("unnest(").push_bind(states).push("::text[]) as t (state) cross join lateral (");
+            matching(query, filter, " and o.state = t.state");
+            query.push(") s");
+        }
+        None => {
+            query.push("(");
+            matching(query, filter, "");
+            query.push(") s");
+        }
+    }
+}
+
+fn matching(query: &mut QueryBuilder<Postgres>, filter: &Filter, state: &str) {
+    query.push("select o.id, o.submitted_at from job o where true").push(state);
+    if let Some(queue) = &filter.queue {
+        query.push(" and o.queue = ").push_bind(queue.clone());
+    }
+    if let Some(owner) = &filter.owner {
+        query.push(" and o.owner = ").push_bind(owner.clone());
+    }
+    if let Some(cluster) = &filter.cluster {
+        query.push(
+            " and (select c.name from attempt a join cluster c on c.id = a.cluster_id where a.job_id = o.id
+                   order by a.number desc limit 1) = ",
+        );
+        query.push_bind(cluster.clone());
+    }
+    if let Some((submitted_at, id)) = filter.after {
+        query
+            .push(" and (o.submitted_at, o.id) < (")
+            .push_bind(at(submitted_at))
+            .push(", ")
+            .push_bind(id)
+            .push(")");
+    }
+    query.push(" order by o.submitted_at desc, o.id desc limit ").push_bind(filter.limit);
 }
 
 fn read(row: &PgRow) -> Result<JobRow> {

@@ -173,6 +173,16 @@ async fn lists_are_filtered_paged_and_name_the_newest() {
     assert_eq!(ids(Filter { cluster: Some("east".into()), ..Filter::default() }).await, [old.id]);
     assert_eq!(ids(Filter { owner: Some("bob".into()), ..Filter::default() }).await, [new.id]);
     assert_eq!(ids(Filter { queue: Some("other".into()), ..Filter::default() }).await, []);
+    let both = Filter {
+        states: vec!["assigned".into(), "queued".into()],
+        queue: Some("research".into()),
+        ..Filter::default()
+    };
+    assert_eq!(ids(both.clone()).await, [new.id, old.id], "states are merged in the order of the list");
+    let one = store.jobs(&Filter { limit: 1, ..both.clone() }).await.unwrap();
+    assert_eq!(one.iter().map(|job| job.id).collect::<Vec<_>>(), [new.id]);
+    let after = Some((new.submitted_at, new.id.0));
+    assert_eq!(ids(Filter { after, owner: Some("ann".into()), ..both }).await, [old.id]);
     assert_eq!(
         ids(Filter { after: Some((new.submitted_at, new.id.0)), ..Filter::default() }).await,
         [old.id]
