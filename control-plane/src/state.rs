@@ -5,11 +5,16 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 use squadron_core::{id::ControlPlaneId, lease::Terms, silence::Judge, time::Timestamp};
 use squadron_store::Store;
 
-use crate::wake::Wake;
+use crate::{tasks::duty::Races, wake::Wake};
 
 /// Shared by requests, link streams and tasks. Cheap to clone.
 #[derive(Clone)]
-pub struct AppState(Arc<Shared>);
+pub struct AppState(Arc<Whole>);
+
+struct Whole {
+    shared: Shared,
+    races: Races,
+}
 
 /// The parts.
 pub struct Shared {
@@ -68,13 +73,18 @@ impl Settings {
 
 impl AppState {
     pub fn new(shared: Shared) -> AppState {
-        AppState(Arc::new(shared))
+        AppState(Arc::new(Whole { shared, races: Races::default() }))
+    }
+
+    /// What this process saw of the duties.
+    pub fn races(&self) -> &Races {
+        &self.0.races
     }
 }
 
 impl Deref for AppState {
     type Target = Shared;
     fn deref(&self) -> &Shared {
-        &self.0
+        &self.0.shared
     }
 }

@@ -188,7 +188,7 @@ fn work(
     let manners = Manners { name: "agents", doorman: Some(doorman), streams: AGENT_STREAMS };
     let serve = listen::serve(agents, grpc, link::router(app, stop.clone()), manners, stop.clone());
     spawn_part(&mut work, stop, serve);
-    spawn_until(&mut work, stop, tasks::run(app.clone()));
+    spawn_part(&mut work, stop, tasks::run_until(stop.clone(), app.clone()));
     spawn_until(&mut work, stop, tls::renew_forever(source, live.clone()));
     Ok(work)
 }
