@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::Arc, time::Duration};
 
-use squadron_core::{id::ControlPlaneId, lease::Terms, silence::Judge, time::Timestamp};
+use squadron_core::{dispatch::preempt, id::ControlPlaneId, lease::Terms, silence::Judge, time::Timestamp};
 use squadron_store::Store;
 
 use crate::{tasks::duty::Races, wake::Wake};
@@ -39,6 +39,8 @@ pub struct Settings {
     pub lease: Terms,
     /// How long the RayJob of a finished job stays in its cluster.
     pub finished_retention: Duration,
+    /// How long an attempt runs at least before it may be stopped for another job.
+    pub protected_run: Duration,
 }
 
 impl Settings {
@@ -63,6 +65,11 @@ impl Settings {
     /// Judges silence at `now`.
     pub fn silence(&self, now: Timestamp) -> Judge {
         Judge { now, after_ms: i64::try_from(self.silent_after().as_millis()).unwrap_or(i64::MAX) }
+    }
+
+    /// Constants of preemption.
+    pub fn preemption(&self) -> preempt::Terms {
+        preempt::Terms { protected_ms: u64::try_from(self.protected_run.as_millis()).unwrap_or(u64::MAX) }
     }
 
     /// The console's page of a job.

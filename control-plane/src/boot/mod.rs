@@ -157,6 +157,7 @@ fn settings(options: &Serve, people: SocketAddr, ca_bundle: String) -> Settings 
         heartbeat,
         lease: Settings::terms(heartbeat, options.lease.into()),
         finished_retention: Duration::from_secs(options.finished_retention.into()),
+        protected_run: Duration::from_secs(options.protected_run.into()),
     }
 }
 

@@ -14,6 +14,8 @@ pub mod lost;
 #[cfg(test)]
 mod lost_tests;
 pub mod packages;
+#[cfg(test)]
+mod preempt_tests;
 pub mod project;
 pub mod release;
 #[cfg(test)]
