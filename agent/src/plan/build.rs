@@ -1,11 +1,15 @@
 //! Build: the RayJob of an attempt, from the manifest that a person submitted.
 //!
 //! Owns what is added and what is taken out. Invariant: the spec stays as submitted, but for two environment variables
-//! in the Ray containers and the submitter; server-side fields and references to other objects are dropped, so that a
+//! in the Ray containers and the submitter, and for the grace of pods that must stop when a lease ends; server-side fields and references to other objects are dropped, so that a
 //! manifest cannot tie itself to foreign owners.
 
 use serde_json::{Map, Value, json};
-use squadron_core::{id::ClusterId, job::marks};
+use squadron_core::{
+    id::ClusterId,
+    job::marks,
+    lease::{Policy as OnLost, Terms},
+};
 
 use super::DesiredAttempt;
 
@@ -31,6 +35,9 @@ pub fn build(attempt: &DesiredAttempt, cluster: ClusterId) -> Result<Value, Unbu
         return Err(Unbuildable("it has no spec".into()));
     };
     add_environment(&mut spec, &environment(&manifest, attempt));
+    if attempt.on_lost() != OnLost::Wait {
+        bound_grace(&mut spec);
+    }
     Ok(json!({
         "apiVersion": "ray.io/v1",
         "kind": "RayJob",
@@ -82,19 +89,48 @@ fn environment(manifest: &Value, attempt: &DesiredAttempt) -> Vec<(&'static str,
 }
 
 fn add_environment(spec: &mut Map<String, Value>, ours: &[(&'static str, String)]) {
-    if let Some(cluster) = spec.get_mut("rayClusterSpec") {
-        add_to_template(cluster.pointer_mut("/headGroupSpec/template"), ours);
-        let groups = cluster.get_mut("workerGroupSpecs").and_then(Value::as_array_mut);
-        for group in groups.into_iter().flatten() {
-            add_to_template(group.get_mut("template"), ours);
+    for template in templates(spec) {
+        add_to_template(template, ours);
+    }
+}
+
+/// The pod templates of head, workers and submitter, as far as there are any.
+fn templates(spec: &mut Map<String, Value>) -> Vec<&mut Value> {
+    let mut found = Vec::new();
+    for (key, value) in spec.iter_mut() {
+        match (key.as_str(), value) {
+            ("submitterPodTemplate", template) => found.push(template),
+            ("rayClusterSpec", Value::Object(cluster)) => {
+                for (key, value) in cluster.iter_mut() {
+                    match (key.as_str(), value) {
+                        ("headGroupSpec", head) => found.extend(head.get_mut("template")),
+                        ("workerGroupSpecs", Value::Array(groups)) => {
+                            found.extend(groups.iter_mut().filter_map(|group| group.get_mut("template")));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
         }
     }
-    add_to_template(spec.get_mut("submitterPodTemplate"), ours);
+    found
+}
+
+/// Who deletes the pods first decides how long they live on, and the garbage collector may come before the fence does: it
+/// grants what the pod says, so no pod of a leased attempt may say more than the fence waits.
+fn bound_grace(spec: &mut Map<String, Value>) {
+    let most = Terms::default().grace / 1_000;
+    for template in templates(spec) {
+        let Some(pod) = template.get_mut("spec").and_then(Value::as_object_mut) else { continue };
+        let wish = pod.get("terminationGracePeriodSeconds").and_then(Value::as_u64).unwrap_or(most);
+        pod.insert("terminationGracePeriodSeconds".into(), wish.min(most).into());
+    }
 }
 
 /// Adds to the first container, which is the Ray container or the submitter.
-fn add_to_template(template: Option<&mut Value>, ours: &[(&'static str, String)]) {
-    let container = template.and_then(|template| template.pointer_mut("/spec/containers/0"));
+fn add_to_template(template: &mut Value, ours: &[(&'static str, String)]) {
+    let container = template.pointer_mut("/spec/containers/0");
     let Some(container) = container.and_then(Value::as_object_mut) else { return };
     let mut env = container.get("env").and_then(Value::as_array).cloned().unwrap_or_default();
     env.retain(|entry| ours.iter().all(|(name, _)| entry["name"] != *name));
@@ -120,6 +156,31 @@ mod tests {
                 number: 1,
             })
         }
+    }
+
+    #[test]
+    fn no_pod_of_a_leased_attempt_outlives_the_fence_whoever_deletes_it() {
+        let pod = |grace: Value| json!({"spec": {"containers": [{"name": "ray"}], "terminationGracePeriodSeconds": grace}});
+        let manifest = json!({"apiVersion": "ray.io/v1", "kind": "RayJob", "spec": {
+            "rayClusterSpec": {"headGroupSpec": {"template": {"spec": {"containers": [{"name": "ray"}]}}},
+                "workerGroupSpecs": [{"template": pod(json!(120))}, {"template": pod(json!(3))}]},
+            "submitterPodTemplate": pod(json!(30))}});
+        let graces = |on_lost: &str| {
+            let object =
+                build(&DesiredAttempt { on_lost: on_lost.into(), ..attempt(&manifest) }, cluster()).unwrap();
+            let of =
+                |path: &str| object.pointer(path).unwrap()["spec"]["terminationGracePeriodSeconds"].as_u64();
+            let cluster = "/spec/rayClusterSpec";
+            [
+                of(&format!("{cluster}/headGroupSpec/template")),
+                of(&format!("{cluster}/workerGroupSpecs/0/template")),
+                of(&format!("{cluster}/workerGroupSpecs/1/template")),
+                of("/spec/submitterPodTemplate"),
+            ]
+        };
+        assert_eq!(graces("fence"), [Some(10), Some(10), Some(3), Some(10)]);
+        assert_eq!(graces("rerun"), graces("fence"));
+        assert_eq!(graces("wait"), [None, Some(120), Some(3), Some(30)], "nobody waits for it");
     }
 
     #[test]
