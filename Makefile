@@ -1,6 +1,6 @@
 # Every run sets up what it needs. The work is done by xtask; this file only names it.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down test quick acceptance chaos bench bench-submit bench-rate generate clean
+.PHONY: help demo demo-down test quick acceptance chaos bench bench-submit bench-rate bench-fleet generate clean
 
 XTASK := cargo run --quiet --locked --package xtask --
 SUITE ?= e2erayjob
@@ -43,6 +43,9 @@ bench-submit:
 
 bench-rate:
 	@$(XTASK) bench-rate
+
+bench-fleet:
+	@$(XTASK) bench-fleet
 
 generate:
 	@$(XTASK) generate

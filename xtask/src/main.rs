@@ -61,6 +61,8 @@ enum Task {
     },
     /// Measure how many jobs a second are dispatched to two clusters and what each costs, beside MultiKueue.
     BenchRate(bench::Rate),
+    /// Measure how many jobs a second reach fake API servers through whole agents, and what 500 agents cost.
+    BenchFleet(bench::Fleet),
     /// Stop every stage and take its clusters down.
     Clean,
 }
@@ -97,6 +99,7 @@ fn run(task: &Task) -> Result<()> {
             ready()?;
             rate.run()
         }
+        Task::BenchFleet(fleet) => fleet.run(),
         Task::Clean => clean::run(),
     }
 }

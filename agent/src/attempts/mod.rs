@@ -4,6 +4,7 @@
 //! told is durable before it is remembered as told; a desired state is on disk before it is acted on, so that a restart
 //! without the control plane goes on and deletes nothing that is still wanted.
 
+mod journal;
 mod observe;
 mod store;
 
@@ -40,12 +41,10 @@ pub use store::Store;
 const RESYNC: Duration = Duration::from_secs(5);
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
-impl Desired {
-    /// Says to the cache where these attempts' RayJobs belong.
-    pub fn expected_in(&self, cache: &Cache) {
-        for attempt in &self.attempts {
-            cache.expect(attempt.id, &attempt.namespace, &attempt.name);
-        }
+/// Says to the cache where these attempts' RayJobs belong.
+pub fn expect(desired: &Desired, cache: &Cache) {
+    for attempt in desired.attempts.values() {
+        cache.expect(attempt.id, &attempt.namespace, &attempt.name);
     }
 }
 
@@ -90,7 +89,7 @@ impl Attempts {
             return AFTER_FAILURE;
         }
         if let Some(desired) = &desired {
-            desired.expected_in(&self.cache);
+            expect(desired, &self.cache);
         }
         // What is wanted is remembered too.
         self.cache.expect_only(&self.store.memory.attempts().map(|(attempt, _)| attempt).collect());
@@ -139,7 +138,7 @@ impl Attempts {
             Some(Phase::Wanted) | None => attempt.created,
         };
         let key = |attempt: &DesiredAttempt| (attempt.namespace.clone(), attempt.name.clone());
-        let mut wanted = desired.into_iter().flat_map(|desired| &desired.attempts);
+        let mut wanted = desired.into_iter().flat_map(|desired| desired.attempts.values());
         wanted.any(|attempt| made(attempt) && !observed.jobs.contains_key(&key(attempt)))
     }
 
@@ -247,7 +246,7 @@ impl Attempts {
     }
 
     fn remember(&mut self, attempt: AttemptId, phase: Option<Phase>) -> bool {
-        let stored = block_in_place(|| self.store.remember(attempt, phase));
+        let stored = block_in_place(|| self.store.remember(&[(attempt, phase)]));
         stored.inspect_err(|error| tracing::error!(%error, "what was done cannot be stored")).is_ok()
     }
 }

@@ -11,7 +11,7 @@ pub mod disk;
 mod tests;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -149,15 +149,16 @@ impl Lease {
             let refused = state.holder.may_start(&grant(attempt, answers), state.ttl, now).err()?;
             Some((attempt.id, refused))
         };
+        let running: BTreeSet<AttemptId> = running.iter().copied().collect();
         let held: Vec<(AttemptId, Policy)> = desired
             .attempts
-            .iter()
+            .values()
             .filter(|attempt| running.contains(&attempt.id))
             .map(|attempt| (attempt.id, attempt.on_lost()))
             .collect();
         let terms = Terms { ttl: state.ttl, ..Terms::default() };
         Leave {
-            not_started: desired.attempts.iter().filter_map(refusal).collect(),
+            not_started: desired.attempts.values().filter_map(|attempt| refusal(attempt)).collect(),
             stops: state.holder.must_stop(&held, &terms, now).into_iter().collect(),
         }
     }

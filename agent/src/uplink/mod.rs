@@ -7,6 +7,7 @@
 
 mod backoff;
 mod control;
+mod desired;
 mod enrol;
 mod home;
 mod ingest;

@@ -12,7 +12,6 @@ use squadron_core::{
     dispatch::{Assign, Input},
     id::ClusterId,
 };
-use squadron_proto::DESIRED_LIMIT;
 use squadron_store::{
     PgConnection, Result, attempt,
     decision::{self, By},
@@ -31,7 +30,7 @@ pub(super) enum Done {
     Assigned(i64),
     /// Job or cluster changed after the snapshot.
     Changed,
-    /// The cluster's desired set would not fit into one message.
+    /// The cluster's desired set would be larger than one agent may hold.
     TooLong,
 }
 
@@ -85,7 +84,7 @@ impl Sets {
             Some(known) => *known,
             None => attempt::desired_size(db, cluster).await?,
         };
-        let fits = desired::fits(held, attempts, manifest, DESIRED_LIMIT as u64);
+        let fits = desired::fits(held, attempts, manifest, desired::LIMIT);
         let now = if fits { (attempts + 1, held + manifest) } else { (attempts, held) };
         self.0.insert(cluster, now);
         Ok(fits)

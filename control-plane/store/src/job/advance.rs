@@ -9,7 +9,7 @@ use squadron_core::{
     id::{ClusterId, JobId},
 };
 
-use crate::{Result, StoreError, at, at_opt, job::state, stamp, stamp_opt};
+use crate::{Result, StoreError, at, at_opt, desired::next_generation, job::state, stamp, stamp_opt};
 
 /// The constraint that refuses a second live attempt of a job.
 pub const SECOND_LIVE_ATTEMPT: &str = "attempt_live";
@@ -84,24 +84,14 @@ pub async fn takes_jobs(db: &mut PgConnection, cluster: ClusterId) -> Result<boo
 
 /// Writes a step. Answers the job's new version.
 pub async fn save(db: &mut PgConnection, step: &Step) -> Result<i64> {
-    let released = match step.desired_changed {
+    let changed = match step.desired_changed {
         Some(cluster) => Some(next_generation(db, cluster).await?),
         None => None,
     };
     if let Some(attempt) = &step.job.attempt {
-        save_attempt(db, step.job.id, attempt, released).await?;
+        save_attempt(db, step.job.id, attempt, changed).await?;
     }
     save_job(db, &step.job).await
-}
-
-/// The cluster's desired set changed: its control stream sends the whole set.
-async fn next_generation(db: &mut PgConnection, cluster: ClusterId) -> Result<i64> {
-    Ok(sqlx::query_scalar(
-        "update cluster set desired_generation = desired_generation + 1 where id = $1 returning desired_generation",
-    )
-    .bind(cluster.0)
-    .fetch_one(db)
-    .await?)
 }
 
 async fn save_job(db: &mut PgConnection, job: &Job) -> Result<i64> {
@@ -131,15 +121,16 @@ async fn save_attempt(
     db: &mut PgConnection,
     job: JobId,
     attempt: &Attempt,
-    released: Option<i64>,
+    changed: Option<i64>,
 ) -> Result<()> {
     sqlx::query(
         "insert into attempt (job_id, number, cluster_id, state, object_name, chosen_because, ended_because, assigned_at,
-                              created_at, running_at, ended_at, desired, removed_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+                              created_at, running_at, ended_at, desired, removed_at, changed_generation, first_generation)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, coalesce($14, 0), coalesce($14, 0))
          on conflict (job_id, number) do update
          set state = $4, ended_because = $7, created_at = $9, running_at = $10, ended_at = $11, desired = $12,
-             removed_at = $13, released_generation = case when $12 then null else coalesce($14, attempt.released_generation) end",
+             removed_at = $13, changed_generation = coalesce($14, attempt.changed_generation),
+             released_generation = case when $12 then null else coalesce($14, attempt.released_generation) end",
     )
     .bind(job.0)
     .bind(i32::try_from(attempt.number).unwrap_or(i32::MAX))
@@ -154,7 +145,7 @@ async fn save_attempt(
     .bind(at_opt(attempt.ended_at))
     .bind(attempt.desired)
     .bind(at_opt(attempt.removed_at))
-    .bind(released)
+    .bind(changed)
     .execute(db)
     .await?;
     Ok(())
