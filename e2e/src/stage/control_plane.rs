@@ -1,4 +1,4 @@
-//! The stage's control plane: started when it does not run, replaced when it runs an older build.
+//! The stage's control plane: started when it does not run, replaced when it runs an older build or with other flags.
 
 use std::{fs, time::Duration};
 
@@ -16,9 +16,9 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(90);
 
 impl Stage {
-    /// Runs the newest build; returns when it answers.
+    /// Runs the newest build with the flags of this stage; returns when it answers.
     pub fn start_control_plane(&self) -> Result<()> {
-        let stamp = Program::ControlPlane.stamp()?;
+        let stamp = format!("{} {}", Program::ControlPlane.stamp()?, self.spec.flags.join(" "));
         let stamp_file = self.spec.folder().join("control-plane.stamp");
         let runs_newest = fs::read_to_string(&stamp_file).is_ok_and(|running| running == stamp);
         if !runs_newest {
@@ -43,7 +43,7 @@ impl Stage {
                 "--agent-address",
                 &format!("https://control-plane.squadron.internal:{}", self.spec.agent_port),
             ])
-            .args(self.spec.flags);
+            .args(&self.spec.flags);
         self.control_plane().start(&mut serve, "serve")
     }
 

@@ -3,7 +3,7 @@
 //! The driver prints its own clock, which is this machine's, so nothing that reads the log is measured. Both operators
 //! get the same manifest, and neither runs while the other is measured.
 
-mod fleet;
+mod failover;
 mod rate;
 mod report;
 
@@ -11,15 +11,15 @@ use std::{fs, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use squadron_e2e::{
-    command,
+    clock, command,
     stage::{Spec, Stage},
     testbed,
     wait::{self, Look, found_if},
 };
 
 use self::report::Report;
-pub use self::{fleet::Fleet, rate::Rate};
-use crate::{acceptance::Operator, clock};
+pub use self::{failover::Failover, rate::Rate};
+use crate::acceptance::Operator;
 
 const MANIFEST: &str = "xtask/src/bench/first-line.yaml";
 const MARK: &str = "first line at ";

@@ -26,6 +26,39 @@ use self::{audit::Writes, cpu::Ticks, figures::Run, multikueue::MultiKueue, side
 const NAMESPACE: &str = "default";
 const PATIENCE: Duration = Duration::from_secs(1_800);
 
+/// Submissions to a stage, for other measurements.
+pub struct Load<'a>(Squadron<'a>);
+
+impl<'a> Load<'a> {
+    pub fn new(stage: &'a Stage) -> Load<'a> {
+        Load(Squadron(stage))
+    }
+
+    /// Makes our agents the only ones that act on the clusters.
+    pub fn take_over(&self) -> Result<()> {
+        self.0.take_over()
+    }
+
+    /// Submits `count` jobs called `<prefix>-<number>` with bodies of this form.
+    pub fn send(&self, prefix: &str, count: u32, body: fn(&str) -> String) -> Result<()> {
+        let folder = testbed::bin()?.join("load");
+        load::send(&load::Target { body, ..self.0.target()? }, prefix, count, &folder)?;
+        Ok(std::fs::remove_dir_all(&folder)?)
+    }
+
+    /// Cancels the jobs with the prefix and waits for their end.
+    pub fn clear(&self, prefix: &str) -> Result<()> {
+        self.0.clear(prefix)
+    }
+}
+
+/// When RayJobs were created in a worker cluster, in seconds since 1970, by its log from byte `from` on.
+pub fn created_since(cluster: &str, from: u64) -> Result<Vec<f64>> {
+    let mut writes = Writes::default();
+    writes.read(&testbed::audit_log(cluster)?, from, NAMESPACE, true)?;
+    Ok(writes.created.into_values().collect())
+}
+
 /// How much is measured.
 #[derive(clap::Args)]
 pub struct Rate {
