@@ -120,6 +120,8 @@ impl<T: Body> Receiver<T> {
             return Ok(Heard::Waits);
         }
         if held.is_some_and(|held| held.generation > head.generation) {
+            // Changes of it would not join what is held. A stream that only sends whole sets has none.
+            self.lost = head.seq > 0;
             return Ok(Heard::Older);
         }
         Ok(Heard::Holds(Held { generation: head.generation, attempts: open.attempts }))

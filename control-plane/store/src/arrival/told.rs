@@ -53,7 +53,7 @@ impl Store {
                     j.state, j.reason, j.sentence, j.started_at, j.ended_at
              from (select *, row_number() over (partition by cluster_id order by job_id is null, uid) as place
                    from arrival where gone_at is null and settled_at is null) a
-             left join job j on j.id = a.job_id where a.place <= $1",
+             left join job j on j.id = a.job_id where a.place <= $1 order by a.cluster_id, a.uid",
         )
         .bind(limit)
         .fetch_all(self.pool())
