@@ -6,6 +6,8 @@ XTASK := cargo run --quiet --locked --package xtask --
 SUITE ?= e2erayjob
 PATTERN ?= ^TestRayJobLightWeightMode$
 OPERATOR ?= squadron
+RUNS ?= 5
+JOBS ?= 1000
 ROUNDS ?= 10
 FAULTS ?= lost
 SEED ?= 1
@@ -19,6 +21,7 @@ help:
 	@echo 'make rounds        lose clusters again and again and count two copies: ROUNDS=10 FAULTS=lost|brief|… SEED=1'
 	@echo 'make acceptance    KubeRay'\''s own Go tests: SUITE=e2erayjob PATTERN=^TestRayJob$$ OPERATOR=squadron|kuberay'
 	@echo 'make bench         measure from submit to the first line of output, beside KubeRay'\''s operator'
+	@echo 'make bench-rate    measure jobs a second from submit to object, beside MultiKueue: RUNS=5 JOBS=1000'
 	@echo 'make generate      write the generated files anew'
 	@echo 'make clean         stop everything, remove clusters and build results'
 
@@ -49,7 +52,7 @@ bench-submit:
 	@$(XTASK) bench-submit
 
 bench-rate:
-	@$(XTASK) bench-rate
+	@SQUADRON_PROFILE=release $(XTASK) bench-rate --runs $(RUNS) --jobs $(JOBS)
 
 bench-failover:
 	@$(XTASK) bench-failover

@@ -120,6 +120,6 @@ fn ready_unless(built: bool) -> Result<()> {
 /// What every run on clusters needs first.
 fn ready() -> Result<()> {
     setup::run()?;
-    build::web()?;
+    build::web_if_changed()?;
     build::programs()
 }

@@ -21,6 +21,8 @@ use squadron_e2e::{
     wait::{self, found_if},
 };
 
+use crate::acceptance::operator;
+
 use self::{audit::Writes, cpu::Ticks, figures::Run, multikueue::MultiKueue, side::Side, squadron::Squadron};
 
 const NAMESPACE: &str = "default";
@@ -68,6 +70,9 @@ pub struct Rate {
     /// Jobs of a burst.
     #[arg(long, default_value_t = 1000)]
     jobs: u32,
+    /// Jobs of a burst for MultiKueue, which takes about a second for each.
+    #[arg(long, default_value_t = 300)]
+    rival_jobs: u32,
     /// Jobs that are submitted alone, one after another, before the bursts.
     #[arg(long, default_value_t = 40)]
     idle: u32,
@@ -79,25 +84,33 @@ pub struct Rate {
 impl Rate {
     /// Measures the sides in turns and prints their figures.
     pub fn run(&self) -> Result<()> {
-        let stage = Stage::set(Spec::rate(), &|part| println!("-- {part}"))?;
-        let mut sides: Vec<(Box<dyn Side + '_>, Vec<Run>)> = vec![(Box::new(Squadron(&stage)), Vec::new())];
+        let spec = Spec::rate();
+        // A run that was cut off while the other side had its turn left the agents away.
+        for cluster in spec.clusters.iter().filter(|cluster| testbed::kubeconfig(cluster).is_ok()) {
+            let asked = operator::ask_for_agents(cluster, 1);
+            asked.unwrap_or_else(|problem| println!("-- {cluster} is not up yet: {problem:#}"));
+        }
+        let stage = Stage::set(spec, &|part| println!("-- {part}"))?;
+        let mut sides: Vec<(Box<dyn Side + '_>, u32, Vec<Run>)> =
+            vec![(Box::new(Squadron(&stage)), self.jobs, Vec::new())];
         if !self.alone {
             multikueue::hub()?;
-            sides.push((Box::new(MultiKueue(stage.spec.clusters.clone())), Vec::new()));
+            let rival = Box::new(MultiKueue(stage.spec.clusters.clone()));
+            sides.push((rival, self.rival_jobs, Vec::new()));
         }
         for round in 0..=self.runs {
-            for (side, runs) in &mut sides {
+            for (side, jobs, runs) in &mut sides {
                 side.take_over()?;
                 if round == 0 {
                     self.idle(&**side)?;
                 } else {
-                    let run = measure(&**side, &format!("burst-{round}"), self.jobs)?;
+                    let run = measure(&**side, &format!("burst-{round}"), *jobs)?;
                     println!("{}: {}", side.name(), run.line());
                     runs.push(run);
                 }
             }
         }
-        for (side, runs) in &sides {
+        for (side, _, runs) in &sides {
             println!("{}: {}", side.name(), figures::summary(runs));
         }
         Ok(())
