@@ -9,15 +9,14 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
-use crate::dispatch::{Blocked, Blocker, Cause, Waiting};
+use crate::dispatch::{Blocker, Cause};
 
 pub use receiver::{Body, Heard, Held, Part, Receiver};
 pub use sender::{Ask, Head, Moment, Place, Sender};
 
 /// Bytes that the attempts of one cluster may have together. The agent holds them in memory and on its disk.
 pub const LIMIT: u64 = 256 << 20;
+
 /// Bytes of an attempt beside its manifest, at most: ids, names, queue and framing.
 pub const BESIDE_MANIFEST: u64 = 2_048;
 
@@ -28,18 +27,44 @@ pub fn fits(held: u64, attempts: u64, manifest: u64, limit: u64) -> bool {
     held.saturating_add(manifest).saturating_add(beside) <= limit
 }
 
-/// What a job hears that has a place on `cluster` and does not fit into its desired set. `position` is 1 for the first.
-pub fn held_back(job: &Waiting, cluster: &str, position: u32, queue_length: u32) -> Blocked {
-    let blocker = Blocker {
+/// What a cluster should hold, as far as its size goes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Size {
+    pub attempts: u64,
+    /// Of their manifests together, in bytes.
+    pub bytes: u64,
+}
+
+impl Size {
+    /// Whether one more attempt with a manifest of `manifest` bytes fits.
+    pub fn takes(self, manifest: u64) -> bool {
+        fits(self.bytes, self.attempts, manifest, LIMIT)
+    }
+
+    /// With one more attempt.
+    #[must_use]
+    pub fn with(self, manifest: u64) -> Size {
+        let bytes = self.bytes.saturating_add(manifest);
+        Size { attempts: self.attempts.saturating_add(1), bytes }
+    }
+}
+
+/// The size that a manifest of `bytes` bytes is counted with before it is placed: the next power of two, from 4 KiB on, so
+/// that jobs which differ in little but their script are alike to the dispatcher.
+pub fn rounded(bytes: u64) -> u64 {
+    bytes.max(4 << 10).checked_next_power_of_two().unwrap_or(u64::MAX)
+}
+
+/// What a job hears for which there is room on `cluster`, but none in its desired set.
+pub fn full(cluster: &str) -> Blocker {
+    Blocker {
         code: Cause::ClusterFull,
         cluster: cluster.to_owned(),
         sentence: format!(
-            "{cluster} has room for it, but the manifests that {cluster} holds already have the {} MiB that one agent may hold",
+            "the manifests that {cluster} holds have the {} MiB that one agent may hold, so it gets no other job now",
             LIMIT >> 20
         ),
         try_this: "wait until jobs there end, cancel some, or submit smaller manifests".to_owned(),
         with: Vec::new(),
-    };
-    let sentence = format!("queued in {}: {}", job.queue, blocker.sentence);
-    Blocked { job: job.job, position, queue_length, sentence, blockers: Arc::new(vec![blocker]) }
+    }
 }

@@ -42,6 +42,9 @@ impl Rounds {
     /// Runs them; the clusters stay up for the next run.
     pub fn run(&self) -> Result<()> {
         let stage = Stage::set(Spec::rounds(self.lease), &|part| println!("-- {part}"))?;
+        println!("-- second control plane");
+        stage.start_second()?;
+        stage.share_agents()?;
         let plan = Plan {
             rounds: self.rounds,
             faults: self.faults.clone(),

@@ -4,6 +4,8 @@
 //! the attempts that it changed, so at any moment all changes up to the generation are there and none above. A writer that counts
 //! the generation and notes nothing (an older control plane, a restored number) shows in `unmarked`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use sqlx::{PgConnection, Row, postgres::PgRow};
 use squadron_core::{
     desired::{Ask, Moment, Place},
@@ -56,15 +58,28 @@ pub struct Read {
     pub more: bool,
 }
 
-/// Counts the cluster's generation up; the caller writes the number to the attempts that it changes.
-pub(crate) async fn next_generation(db: &mut PgConnection, cluster: ClusterId) -> Result<i64> {
-    Ok(sqlx::query_scalar(
-        "update cluster set desired_generation = desired_generation + 1, marked_generation = marked_generation + 1
-         where id = $1 returning desired_generation",
+/// The new generations of clusters.
+pub(crate) type Generations = BTreeMap<ClusterId, i64>;
+
+/// Counts the generations of these clusters up, in the order of their ids; the caller writes the numbers to the attempts that it
+/// changes.
+pub(crate) async fn next_generations(
+    db: &mut PgConnection,
+    clusters: impl Iterator<Item = ClusterId>,
+) -> Result<Generations> {
+    let changed: BTreeSet<_> = clusters.collect();
+    if changed.is_empty() {
+        return Ok(Generations::new());
+    }
+    let rows = sqlx::query(
+        "with held as (select id from cluster where id = any ($1) order by id for no key update)
+         update cluster c set desired_generation = desired_generation + 1, marked_generation = marked_generation + 1
+         from held where c.id = held.id returning c.id, c.desired_generation",
     )
-    .bind(cluster.0)
-    .fetch_one(db)
-    .await?)
+    .bind(changed.iter().map(|cluster| cluster.0).collect::<Vec<_>>())
+    .fetch_all(db)
+    .await?;
+    rows.iter().map(|row| Ok((ClusterId(row.try_get("id")?), row.try_get("desired_generation")?))).collect()
 }
 
 impl Store {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use proptest::prelude::*;
 use uuid::Uuid;
@@ -20,6 +20,17 @@ fn the_set_never_outgrows_its_limit() {
     assert_eq!(attempts, 1_016, "of the longest manifests");
     assert!(attempts * (most + BESIDE_MANIFEST) <= LIMIT);
     assert!(!fits(u64::MAX, 1, 1, LIMIT) && !fits(0, u64::MAX, 1, LIMIT));
+}
+
+#[test]
+fn a_manifest_is_counted_with_at_least_what_it_has() {
+    for (bytes, expected) in [(0, 4 << 10), (4 << 10, 4 << 10), ((4 << 10) + 1, 8 << 10), (262_144, 262_144)]
+    {
+        assert_eq!(rounded(bytes), expected);
+    }
+    assert_eq!(rounded(u64::MAX), u64::MAX);
+    let nearly = Size { attempts: 1, bytes: LIMIT - 20_000 };
+    assert!(nearly.takes(8_192) && !nearly.with(8_192).takes(8_192));
 }
 
 /// An attempt as it travels; the manifest is absent where the agent should have it.

@@ -9,6 +9,7 @@
 
 mod blockers;
 pub mod book;
+pub mod change;
 mod choice;
 mod choose;
 pub mod estimate;
@@ -28,9 +29,12 @@ mod policy_properties;
 #[cfg(test)]
 mod policy_tests;
 pub mod predict;
+pub mod preempt;
 pub mod quota;
 mod refused;
 mod room;
+#[cfg(test)]
+mod set_tests;
 mod site;
 pub mod tenants;
 #[cfg(test)]
@@ -46,9 +50,11 @@ pub use crate::dispatch::{
     keep::STARVES_AFTER_MS,
     outlook::{Outlook, Verdict, outlook},
     plan::plan,
+    preempt::{Claim, Making, Stake},
     quota::Usage,
 };
 use crate::{
+    desired,
     id::{AttemptId, ClusterId, JobId},
     placement::{Face, NodeWish},
     quota::Policy,
@@ -82,13 +88,23 @@ pub struct Input {
     pub waiting: Vec<Waiting>,
     /// What people declared about the use of the fleet; empty limits nothing.
     pub policy: Policy,
+    /// Jobs for which others were asked to stop.
+    pub claims: Vec<Claim>,
+    pub terms: preempt::Terms,
     pub now: Timestamp,
 }
 
 /// A snapshot of nothing, at the beginning of time.
 impl Default for Input {
     fn default() -> Input {
-        Input { clusters: Vec::new(), waiting: Vec::new(), policy: Policy::default(), now: Timestamp(0) }
+        Input {
+            clusters: Vec::new(),
+            waiting: Vec::new(),
+            policy: Policy::default(),
+            claims: Vec::new(),
+            terms: preempt::Terms::default(),
+            now: Timestamp(0),
+        }
     }
 }
 
@@ -117,6 +133,8 @@ pub struct Cluster {
     pub attempts: Vec<Held>,
     /// Attempts that have ended and of which pods are still there: they still count against quota.
     pub leaving: Vec<Held>,
+    /// How much its desired set holds.
+    pub set: desired::Size,
 }
 
 #[derive(Clone, Default, Debug)]
@@ -147,6 +165,7 @@ pub struct Held {
     /// What it was charged when it was assigned; empty when no flavor was declared then.
     pub usage: Usage,
     pub assigned_at: Timestamp,
+    pub stake: Stake,
 }
 
 /// A job that waits for a placement.
@@ -162,6 +181,8 @@ pub struct Waiting {
     pub overtaken: u32,
     /// Value of its priority class; the higher goes first within its queue.
     pub priority: i32,
+    /// Bytes of its manifest, by [`desired::rounded`].
+    pub manifest: u64,
 }
 
 /// One reason why a job waits.
@@ -196,7 +217,9 @@ pub enum Cause {
     NoCluster,
     /// Its queue may use so much, but not now.
     QuotaExhausted,
-    /// What is free is kept for a gang that has waited too long.
+    /// Others were asked to stop for it.
+    MakingRoom,
+    /// What is free is kept for a gang that has waited too long, or for a job for which others stop.
     Reserved,
     /// The cluster could hold it, but not now.
     ClusterFull,
@@ -217,6 +240,7 @@ impl Cause {
             Cause::NoFlavor => "NO_FLAVOR",
             Cause::NoCluster => "NO_CLUSTER",
             Cause::QuotaExhausted => "QUOTA_EXHAUSTED",
+            Cause::MakingRoom => "MAKING_ROOM",
             Cause::Reserved => "RESERVED",
             Cause::ClusterFull => "CLUSTER_FULL",
             Cause::NoReadyNode => "NO_READY_NODE",
@@ -251,9 +275,13 @@ pub struct Blocked {
     pub blockers: Arc<Vec<Blocker>>,
 }
 
-/// What a pass decided: every waiting job is in exactly one of the two.
+/// What a pass decided: every waiting job is either assigned or blocked.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Plan {
     pub assign: Vec<Assign>,
     pub blocked: Vec<Blocked>,
+    /// Who is asked to stop, and for whom; their jobs are among the blocked ones.
+    pub making: Vec<Making>,
+    /// Jobs for which no room is kept any more.
+    pub dropped: Vec<JobId>,
 }

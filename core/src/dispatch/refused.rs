@@ -1,10 +1,13 @@
 //! Refusals: for each accepted cluster that cannot take a job, why not, in the words of its blocker.
 
-use crate::dispatch::{
-    Blocker, Cause, Waiting,
-    blockers::{Looked, of_cluster},
-    choice::Refusal,
-    site::{Open, is_allowed},
+use crate::{
+    desired::full,
+    dispatch::{
+        Blocker, Cause, Waiting,
+        blockers::{Looked, of_cluster},
+        choice::Refusal,
+        site::{Open, is_allowed},
+    },
 };
 
 /// Why the job does not go to the cluster as the pass left it. `kept` says that it is kept for another job.
@@ -27,13 +30,18 @@ fn blocker(job: &Waiting, site: &Open<'_>, kept: bool) -> Blocker {
             format!("the job is pinned to another cluster, so {name} is not looked at"),
         );
     }
+    if site.may_take(job) && !site.takes(job) {
+        return full(name);
+    }
     if !site.takes(job) || site.free.pack(&job.gang).is_err() {
         return of_cluster(job, &Looked { cluster: site.cluster, free: &site.free });
     }
     if kept {
         return of(
             Cause::Reserved,
-            format!("{name} has room, but that is kept for a job that has waited long"),
+            format!(
+                "{name} has room, but that is kept for another job, which has waited long or for which others stop"
+            ),
         );
     }
     let queue = &job.queue;

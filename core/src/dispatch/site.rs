@@ -1,6 +1,7 @@
 //! A cluster while a pass goes on.
 
 use crate::{
+    desired,
     dispatch::{Cluster, Standing, Waiting, pack::Kind, quota::Flavors, room::Room},
     id::ClusterId,
 };
@@ -14,6 +15,8 @@ pub(super) struct Open<'a> {
     pub(super) empty: Room,
     /// Flavors of its usable nodes.
     pub(super) kinds: Vec<Kind>,
+    /// Its desired set, with the attempts of this pass.
+    pub(super) set: desired::Size,
     /// Attempts there that have not ended, with those of this pass.
     pub(super) attempts: usize,
     /// Grows with every job that is placed there.
@@ -26,9 +29,14 @@ impl Open<'_> {
         self.cluster.standing != Standing::NotAccepted
     }
 
-    /// Whether the job may go there at all.
-    pub(super) fn takes(&self, job: &Waiting) -> bool {
+    /// Whether the job may go there at all, now or later.
+    pub(super) fn may_take(&self, job: &Waiting) -> bool {
         self.cluster.standing == Standing::Heard && is_allowed(job.pinned, self.cluster.id)
+    }
+
+    /// Whether the job may go there now as far as its nodes are not asked.
+    pub(super) fn takes(&self, job: &Waiting) -> bool {
+        self.may_take(job) && self.set.takes(job.manifest)
     }
 }
 
@@ -44,7 +52,8 @@ pub(super) fn open<'a>(clusters: &'a [Cluster], flavors: &Flavors) -> Vec<Open<'
         .map(|cluster| {
             let (free, empty) = (Room::free(cluster), Room::empty(cluster));
             let kinds = flavors.of_room(&empty);
-            Open { cluster, free, empty, kinds, attempts: cluster.attempts.len(), version: 0 }
+            let (attempts, set) = (cluster.attempts.len(), cluster.set);
+            Open { cluster, free, empty, kinds, set, attempts, version: 0 }
         })
         .collect();
     sites.sort_by(|a, b| (&a.cluster.name, a.cluster.id).cmp(&(&b.cluster.name, b.cluster.id)));

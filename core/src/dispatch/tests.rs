@@ -31,6 +31,7 @@ pub(super) fn cluster(number: u128, name: &str, nodes: &[Resources]) -> Cluster 
         pods: vec![],
         attempts: vec![],
         leaving: vec![],
+        set: desired::Size::default(),
     }
 }
 
@@ -51,12 +52,13 @@ pub(super) fn waiting(number: u128, gang: Vec<GangPart>) -> Waiting {
         pinned: None,
         overtaken: 0,
         priority: 0,
+        manifest: 4 << 10,
     }
 }
 
 pub(super) fn held(id: AttemptId, gang: Vec<GangPart>) -> Held {
     let queue = "research".into();
-    Held { id, gang, queue, usage: Usage::new(), assigned_at: Timestamp(0) }
+    Held { id, gang, queue, usage: Usage::new(), assigned_at: Timestamp(0), stake: Stake::default() }
 }
 
 fn one_core(number: u128) -> Waiting {

@@ -25,8 +25,12 @@ pub enum Fault {
     ControlPlaneKilled,
     /// The cluster is lost, and meanwhile Postgres is killed.
     PostgresKilled,
-    /// The cluster is lost, and meanwhile the control plane stands still for longer than its terms.
+    /// The leading control plane, to which the cluster's agent is connected, stands still; the other one takes over, and
+    /// the first goes on when the jobs run elsewhere.
     LeaderStopped,
+    /// The cluster is lost, and an operator says that it is dead although it is not: two copies must be seen, or the counting
+    /// is wrong.
+    FalseWord,
     BriefCut,
     BriefBlackHole,
     /// The agent is asked to end, and comes up again.
@@ -51,6 +55,8 @@ pub const LOST: [Fault; 7] = [
     Fault::PostgresKilled,
     Fault::LeaderStopped,
 ];
+/// What must be caught: it is drawn only when it is named.
+pub const CONTROL: [Fault; 1] = [Fault::FalseWord];
 /// Troubles shorter than a lease: nothing may stop.
 pub const BRIEF: [Fault; 9] = [
     Fault::BriefCut,
@@ -74,6 +80,7 @@ impl Fault {
             Fault::ControlPlaneKilled => "control-plane-killed",
             Fault::PostgresKilled => "postgres-killed",
             Fault::LeaderStopped => "leader-stopped",
+            Fault::FalseWord => "false-word",
             Fault::BriefCut => "brief-cut",
             Fault::BriefBlackHole => "brief-black-hole",
             Fault::AgentRestart => "agent-restart",
@@ -88,7 +95,12 @@ impl Fault {
 
     /// Whether the cluster is lost for longer than its lease.
     pub fn loses(self) -> bool {
-        LOST.contains(&self)
+        LOST.contains(&self) || CONTROL.contains(&self)
+    }
+
+    /// Whether it has to make two copies run at once.
+    pub fn is_control(self) -> bool {
+        CONTROL.contains(&self)
     }
 
     /// Whether the control plane answers while the cluster is lost, so that dispatch to the other one can be measured.
@@ -114,14 +126,14 @@ pub fn named(names: &str) -> Result<Vec<Fault>> {
 }
 
 fn words() -> String {
-    let all: Vec<&str> = LOST.iter().chain(&BRIEF).map(|fault| fault.word()).collect();
+    let all: Vec<&str> = LOST.iter().chain(&BRIEF).chain(&CONTROL).map(|fault| fault.word()).collect();
     format!("lost, brief, {}", all.join(", "))
 }
 
 impl FromStr for Fault {
     type Err = anyhow::Error;
     fn from_str(word: &str) -> Result<Fault> {
-        match LOST.iter().chain(&BRIEF).find(|fault| fault.word() == word) {
+        match LOST.iter().chain(&BRIEF).chain(&CONTROL).find(|fault| fault.word() == word) {
             Some(fault) => Ok(*fault),
             None => bail!("there is no fault {word:?}; there are {}", words()),
         }
@@ -134,15 +146,18 @@ pub struct Trouble<'a> {
     cluster: &'a str,
     is_cut: bool,
     agent_is_off: bool,
+    /// A process that stands still.
+    stopped: Option<u32>,
 }
 
 impl<'a> Trouble<'a> {
     /// Begins the fault: the cluster is cut at once if it is to be lost, the rest follows in [`Trouble::go_on`].
     pub fn begin(stage: &'a Stage, cluster: &'a str, fault: Fault, draw: &mut Draw) -> Result<Trouble<'a>> {
-        let mut trouble = Trouble { stage, cluster, is_cut: false, agent_is_off: false };
+        let mut trouble = Trouble { stage, cluster, is_cut: false, agent_is_off: false, stopped: None };
         match fault {
             Fault::Cut | Fault::BriefCut => trouble.cut(true)?,
             Fault::BlackHole | Fault::BriefBlackHole => trouble.cut(false)?,
+            Fault::LeaderStopped => trouble.stop_leader()?,
             _ if fault.loses() => trouble.cut(draw.coin())?,
             _ => {}
         }
@@ -153,35 +168,42 @@ impl<'a> Trouble<'a> {
     pub fn go_on(&mut self, fault: Fault, draw: &mut Draw, lease: Duration) -> Result<()> {
         let whole = u64::try_from(lease.as_millis()).unwrap_or(u64::MAX);
         let stage = self.stage;
-        if fault.loses() && fault != Fault::AgentDead {
+        if fault.loses() && ![Fault::AgentDead, Fault::LeaderStopped, Fault::FalseWord].contains(&fault) {
             thread::sleep(draw.millis(500, whole));
         }
         match fault {
-            Fault::Cut | Fault::BlackHole => {}
+            Fault::Cut | Fault::BlackHole | Fault::LeaderStopped => {}
             Fault::BriefCut | Fault::BriefBlackHole => thread::sleep(draw.millis(2_000, whole * 3 / 10)),
             Fault::AgentDead => self.kill_agent_for_good()?,
+            Fault::FalseWord => {
+                stage.wait_for_state(self.cluster, &["silent"])?;
+                let word = ["cluster", "declare-dead", self.cluster, "--reason", "a lie", "--yes"];
+                stage.squadron(&word)?.ok()?;
+            }
             Fault::AgentKilled | Fault::AgentKill => stage.signal_agent(self.cluster, "KILL")?,
             Fault::AgentRestart => stage.signal_agent(self.cluster, "TERM")?,
             Fault::AgentUpgrade => stage.roll_agent(self.cluster)?,
-            Fault::ControlPlaneKilled | Fault::ControlPlaneKill => {
-                stage.control_plane().kill()?;
-                stage.start_control_plane()?;
-            }
-            Fault::ControlPlaneRestart => {
-                stage.control_plane().stop()?;
-                stage.start_control_plane()?;
-            }
+            Fault::ControlPlaneKilled | Fault::ControlPlaneKill => self.restart_control_plane(draw, true)?,
+            Fault::ControlPlaneRestart => self.restart_control_plane(draw, false)?,
             Fault::PostgresKilled | Fault::PostgresKill => signal("KILL", stage.postgres_pid()?)?,
             Fault::PostgresRestart => signal("INT", stage.postgres_pid()?)?,
-            Fault::LeaderStopped => self.stop_leader(draw.millis(5_000, 8_000))?,
         }
         Ok(())
     }
 
     fn cut(&mut self, refuse: bool) -> Result<()> {
         self.is_cut = true;
-        let port = self.stage.spec.agent_port;
+        let port = self.stage.control_plane_of(self.cluster).1;
         if refuse { testbed::refuse(self.cluster, port) } else { testbed::cut(self.cluster, port) }
+    }
+
+    /// Ends one of the two control planes and starts it again.
+    fn restart_control_plane(&self, draw: &mut Draw, kill: bool) -> Result<()> {
+        let (stage, first) = (self.stage, draw.coin());
+        let one = if first { stage.control_plane() } else { stage.second() };
+        let ended = if kill { one.kill() } else { one.stop() };
+        ended?;
+        if first { stage.start_control_plane() } else { stage.start_second() }
     }
 
     fn kill_agent_for_good(&mut self) -> Result<()> {
@@ -190,16 +212,20 @@ impl<'a> Trouble<'a> {
         self.stage.scale_agent(self.cluster, 0)
     }
 
-    /// Stands still like a machine that is suspended: connections stay open and nobody answers.
-    fn stop_leader(&self, pause: Duration) -> Result<()> {
-        let Some(pid) = self.stage.control_plane().pid() else { bail!("the control plane does not run") };
-        signal("STOP", pid)?;
-        thread::sleep(pause);
-        signal("CONT", pid)
+    /// It stands still like a machine that is suspended: connections stay open and nobody answers.
+    fn stop_leader(&mut self) -> Result<()> {
+        let Some(pid) = self.stage.control_plane_of(self.cluster).0.pid() else {
+            bail!("the control plane of {} does not run", self.cluster)
+        };
+        self.stopped = Some(pid);
+        signal("STOP", pid)
     }
 
     /// Mends what is broken. What was killed comes up by itself.
     pub fn mend(&mut self) -> Result<()> {
+        if let Some(pid) = self.stopped.take() {
+            signal("CONT", pid)?;
+        }
         if std::mem::take(&mut self.agent_is_off) {
             self.stage.scale_agent(self.cluster, 1)?;
         }

@@ -18,6 +18,15 @@ use crate::{
     stage::Stage,
 };
 
+/// Names of jobs whose container was replaced after the round before was judged: a stop that came late.
+pub fn replaced(fleet: &Fleet, last: &[Life], now: &[Life]) -> Vec<String> {
+    let gone = |old: &&Life| {
+        now.iter().any(|life| life.job == old.job && (&life.pod, life.from) != (&old.pod, old.from))
+    };
+    let members = last.iter().filter(gone).filter_map(|old| fleet.member(&old.job));
+    members.map(|member| format!("{} after the round before", member.name)).collect()
+}
+
 /// What is watched during a round.
 pub struct Watched {
     /// The container of each job at the begin.
@@ -121,6 +130,29 @@ fn as_life(run: &Run, cluster: &str, written: &[Life]) -> Option<Life> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::rounds::fleet::Member;
+
+    #[test]
+    fn a_container_that_was_replaced_between_two_rounds_is_told() {
+        let life = |pod: &str, from: f64| Life {
+            job: "j".into(),
+            attempt: 1,
+            cluster: "a".into(),
+            pod: pod.into(),
+            from,
+            to: 99.0,
+        };
+        let member = Member { id: "j".into(), name: "round-wait-a".into(), is_fenced: false };
+        let fleet = Fleet([(member.name.clone(), member)].into());
+        let replaced = |last: Life, now: Life| replaced(&fleet, &[last], &[now]);
+        assert!(replaced(life("p", 1.0), life("p", 1.0)).is_empty());
+        assert_eq!(replaced(life("p", 1.0), life("q", 5.0)), ["round-wait-a after the round before"]);
+        assert_eq!(
+            replaced(life("p", 1.0), life("p", 5.0)).len(),
+            1,
+            "the container started anew in its pod"
+        );
+    }
 
     #[test]
     fn an_end_that_no_kubelet_told_is_the_last_that_the_container_wrote() {

@@ -36,6 +36,8 @@ use crate::{
     wait::{self, found_if},
 };
 
+/// Longer than a control plane keeps a duty without a word, and shorter than any lease.
+const TAKE_OVER: Duration = Duration::from_secs(5);
 /// Between two submissions while a cluster is lost.
 const PAUSE: Duration = Duration::from_secs(2);
 
@@ -65,20 +67,18 @@ pub fn run(stage: &Stage, plan: &Plan) -> Result<()> {
     let first =
         book.read()?.iter().filter(|record| record.seed == plan.seed).map(|record| record.round).max();
     let first = first.map_or(0, |last| last + 1);
-    let mut fleet = Fleet::muster(stage, plan.jobs)?;
+    let (mut fleet, mut last) = (Fleet::muster(stage, plan.jobs)?, Vec::new());
     for round in first..first + plan.rounds {
         let mut draw = Draw::new(plan.seed, round);
         let fault = draw.one_of(&faults);
-        let record = Round { stage, plan, fleet: &mut fleet, round, fault }.run(&mut draw)?;
+        let record =
+            Round { stage, plan, fleet: &mut fleet, last: &mut last, round, fault }.run(&mut draw)?;
         println!("{}", record.told());
         book.add(&record)?;
     }
     let records = book.read()?;
     println!("\n{}\nthe rounds are in {}", record::table(&records), book.path().display());
-    let bad = records
-        .iter()
-        .filter(|record| record.found.overlaps > 0 || !record.found.needless.is_empty())
-        .count();
+    let bad = records.iter().filter(|record| !record.is_good()).count();
     anyhow::ensure!(
         bad == 0,
         "{bad} of {} rounds found two copies at once or a stop for nothing",
@@ -96,6 +96,8 @@ struct Round<'a> {
     stage: &'a Stage,
     plan: &'a Plan,
     fleet: &'a mut Fleet,
+    /// The containers that lived when the round before was judged.
+    last: &'a mut Vec<Life>,
     round: u32,
     fault: Fault,
 }
@@ -103,14 +105,20 @@ struct Round<'a> {
 impl Round<'_> {
     fn run(mut self, draw: &mut Draw) -> Result<Record> {
         let before = self.prepare()?;
+        let late = judge::replaced(self.fleet, self.last, &before);
         let victim = self.victim(&before, draw);
         let healthy = self.other(&victim)?;
         let idle = if self.fault.leaves_dispatch() { self.idle(&healthy) } else { Vec::new() };
+        if self.fault == Fault::LeaderStopped {
+            self.stage.let_lead(&victim, TAKE_OVER)?;
+        }
         let watched = Watched::begin(self.stage, before, &victim)?;
         let begun = clock::now();
         let (outcome, during) = self.suffer(&victim, &healthy, draw, &watched);
         let settled = outcome.and_then(|()| self.settle());
-        let found = watched.judge(self.stage, self.fleet, self.fault.loses(), begun)?;
+        let mut found = watched.judge(self.stage, self.fleet, self.fault.loses(), begun)?;
+        found.needless.extend(late);
+        *self.last = alive(self.stage)?;
         Ok(Record {
             seed: self.plan.seed,
             round: self.round,

@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::fault::{BRIEF, Fault, LOST};
+use super::fault::{BRIEF, CONTROL, Fault, LOST};
 
 /// What a round found.
 #[derive(Clone, Debug)]
@@ -51,9 +51,9 @@ pub struct Found {
 }
 
 impl Found {
-    /// Seconds of two copies, by whoever saw more of them.
+    /// Seconds of two copies, by whoever saw more of them; an empty sum is −0, to which 0 is added.
     fn seconds(&self) -> f64 {
-        self.overlap_s.max(self.kubelet_overlap_s)
+        self.overlap_s.max(self.kubelet_overlap_s) + 0.0
     }
 }
 
@@ -101,24 +101,37 @@ impl Record {
         })
     }
 
+    /// No two copies and no stop for nothing; of a control, that its two copies were seen.
+    pub fn is_good(&self) -> bool {
+        if self.fault.is_control() {
+            self.found.seconds() > 0.0
+        } else {
+            self.found.overlaps == 0 && self.found.needless.is_empty()
+        }
+    }
+
     /// For the eye, while a run goes on.
     pub fn told(&self) -> String {
         let found = &self.found;
         let needless =
             if found.needless.is_empty() { "none".to_owned() } else { found.needless.join(" and ") };
         let problem = if self.problem.is_empty() { String::new() } else { format!("; {}", self.problem) };
+        let moved = if self.fault.loses() {
+            let (gap, start) = (least(&found.gaps_s), quantile(&found.restarts_s, 0.5));
+            format!(
+                "{} of {} jobs moved, least gap {gap:.1} s, start after {start:.1} s",
+                found.moved, found.jobs
+            )
+        } else {
+            format!("{} jobs", found.jobs)
+        };
         format!(
-            "round {} {} of {}: {} of {} jobs moved, {} overlap ({:.1} s), least gap {:.1} s, start after {:.1} s, stopped \
-             for nothing: {needless}; {:.0} s{problem}",
+            "round {} {} of {}: {moved}; {} overlap ({:.1} s); stopped for nothing: {needless}; {:.0} s{problem}",
             self.round,
             self.fault.word(),
             self.cluster,
-            found.moved,
-            found.jobs,
             found.overlaps,
             found.seconds(),
-            least(&found.gaps_s),
-            quantile(&found.restarts_s, 0.5),
             self.took_s
         )
     }
@@ -159,7 +172,12 @@ pub fn table(records: &[Record]) -> String {
         "| fault | rounds | jobs | moved | overlaps | of s | least gap, s | median gap, s | loss → start, s (median, most) | \
          stopped for nothing |\n|---|---|---|---|---|---|---|---|---|---|\n",
     );
-    for (kind, faults) in [("all losses", LOST.as_slice()), ("all brief troubles", BRIEF.as_slice())] {
+    let kinds: [(&str, &[Fault]); 3] = [
+        ("all losses", &LOST),
+        ("all brief troubles", &BRIEF),
+        ("all controls, which must overlap", &CONTROL),
+    ];
+    for (kind, faults) in kinds {
         let of_kind: Vec<&Record> = records.iter().filter(|record| faults.contains(&record.fault)).collect();
         for fault in faults {
             let of_fault: Vec<&Record> =
@@ -177,19 +195,23 @@ fn row(name: &str, records: &[&Record]) -> String {
     }
     let all = || records.iter().map(|record| &record.found);
     let sum = |of: fn(&Found) -> usize| -> usize { all().map(of).sum() };
-    let seconds: f64 = all().map(Found::seconds).sum();
+    let seconds = all().map(Found::seconds).fold(0.0, |sum, one| sum + one);
     let gaps: Vec<f64> = all().flat_map(|found| found.gaps_s.clone()).collect();
     let starts: Vec<f64> = all().flat_map(|found| found.restarts_s.clone()).collect();
+    let figure = |values: &[f64], part| match values {
+        [] => "–".to_owned(),
+        _ => format!("{:.1}", quantile(values, part)),
+    };
     format!(
-        "| {name} | {} | {} | {} | {} | {seconds:.1} | {:.1} | {:.1} | {:.1}, {:.1} | {} |\n",
+        "| {name} | {} | {} | {} | {} | {seconds:.1} | {} | {} | {}, {} | {} |\n",
         records.len(),
         sum(|found| found.jobs),
         sum(|found| found.moved),
         sum(|found| found.overlaps),
-        least(&gaps),
-        quantile(&gaps, 0.5),
-        quantile(&starts, 0.5),
-        quantile(&starts, 1.0),
+        figure(&gaps, 0.0),
+        figure(&gaps, 0.5),
+        figure(&starts, 0.5),
+        figure(&starts, 1.0),
         sum(|found| found.needless.len()),
     )
 }
@@ -284,6 +306,19 @@ mod tests {
         assert_eq!(read.iter().map(|record| record.round).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(read[0].line(), record(1, Fault::Cut).line());
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn two_copies_are_bad_and_a_control_without_them_is() {
+        let seen = record(1, Fault::Cut);
+        assert!(!seen.is_good());
+        let mut none = record(2, Fault::Cut);
+        none.found =
+            Found { overlaps: 0, overlap_s: 0.0, kubelet_overlap_s: 0.0, needless: vec![], ..none.found };
+        assert!(none.is_good());
+        let caught = Record { fault: Fault::FalseWord, ..seen };
+        assert!(caught.is_good());
+        assert!(!Record { fault: Fault::FalseWord, ..none }.is_good());
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod agent;
 mod control_plane;
 mod enrol;
+mod replica;
 mod second;
 
 pub use self::{enrol::NAMESPACE, second::SecondAgent};
@@ -51,7 +52,8 @@ impl Spec {
     /// For the end-to-end tests: beside a demo, quick to call a cluster silent and to give it up. `SQUADRON_E2E_CLUSTERS=a,b` takes two
     /// clusters that the testbed knows and that are up, for example contexts of a kubeconfig, instead of making them.
     pub fn tests() -> Spec {
-        let flags = &["--finished-retention", "20", "--heartbeat", "3", "--lease", "30"];
+        let flags =
+            &["--finished-retention", "20", "--heartbeat", "3", "--lease", "30", "--protected-run", "3"];
         let mut spec = Spec::new("e2e", &["e2e-east", "e2e-west"], 8453, flags);
         if let Ok(named) = std::env::var("SQUADRON_E2E_CLUSTERS") {
             spec.clusters = named.split(',').map(str::to_owned).collect();
@@ -72,9 +74,11 @@ impl Spec {
         Spec { up, chart: &["operate=false"], ..Spec::new("rate", &["rate-a", "rate-b"], 8473, &[]) }
     }
 
-    /// For the failover of many jobs: the clusters for measuring dispatch, and a lease of 60 s.
+    /// For the failover of many jobs: clusters like those for measuring dispatch, and a lease of 60 s.
     pub fn failover() -> Spec {
-        Spec { flags: ["--lease", "60"].map(str::to_owned).to_vec(), ..Spec::rate() }
+        let rate = Spec::rate();
+        let new = Spec::new("failover", &["failover-a", "failover-b"], 8493, &["--lease", "60"]);
+        Spec { up: rate.up, chart: rate.chart, ..new }
     }
 
     /// For rounds of faults: two clusters that log every write, and a lease of so many seconds with a heartbeat of 2 s.

@@ -42,7 +42,6 @@ impl Failover {
     pub fn run(&self) -> Result<()> {
         let stage = Stage::set(Spec::failover(), &|part| println!("-- {part}"))?;
         let load = Load::new(&stage);
-        load.take_over()?;
         let mut table = format!(
             "| {} fenced jobs, lease 60 s | first RayJob elsewhere, s | last, s | between, s |\n|---|---|---|---|\n",
             self.jobs

@@ -193,7 +193,7 @@ fn change(input: &mut Input, cause: Cause, at: &str) {
             input.clusters.push(new);
             tolerate(input);
         }
-        Cause::Reserved => {}
+        Cause::Reserved | Cause::MakingRoom => {}
         Cause::ClusterFull | Cause::NoReadyNode | Cause::ClusterStale | Cause::TooBig => {
             for one in input.clusters.iter_mut().filter(|one| here(&one.name)) {
                 match cause {

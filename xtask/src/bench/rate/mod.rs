@@ -36,11 +36,6 @@ impl<'a> Load<'a> {
         Load(Squadron(stage))
     }
 
-    /// Makes our agents the only ones that act on the clusters.
-    pub fn take_over(&self) -> Result<()> {
-        self.0.take_over()
-    }
-
     /// Submits `count` jobs called `<prefix>-<number>` with bodies of this form.
     pub fn send(&self, prefix: &str, count: u32, body: fn(&str) -> String) -> Result<()> {
         let folder = testbed::bin()?.join("load");
