@@ -5,6 +5,7 @@
 //! without the control plane goes on and deletes nothing that is still wanted.
 
 pub(crate) mod fence;
+mod journal;
 mod observe;
 mod store;
 
@@ -45,15 +46,15 @@ const RESYNC: Duration = Duration::from_secs(5);
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// Reading the fencer's note delays what must be stopped by no more than this.
 const NOTE: Duration = Duration::from_millis(500);
+/// Writes that are under way at the same time.
+const AT_ONCE: usize = 32;
 /// No write is begun later than this after the pass looked at its clock: half of what the guard allows for.
 const FRESH: Duration = Duration::from_secs(1);
 
-impl Desired {
-    /// Says to the cache where these attempts' RayJobs belong.
-    pub fn expected_in(&self, cache: &Cache) {
-        for attempt in &self.attempts {
-            cache.expect(attempt.id, &attempt.namespace, &attempt.name);
-        }
+/// Says to the cache where these attempts' RayJobs belong.
+pub fn expect(desired: &Desired, cache: &Cache) {
+    for attempt in desired.attempts.values() {
+        cache.expect(attempt.id, &attempt.namespace, &attempt.name);
     }
 }
 
@@ -98,7 +99,7 @@ impl Attempts {
             return AFTER_FAILURE;
         }
         if let Some(desired) = &desired {
-            desired.expected_in(&self.cache);
+            expect(desired, &self.cache);
         }
         // What is wanted is remembered too.
         self.cache.expect_only(&self.store.memory.attempts().map(|(attempt, _)| attempt).collect());
@@ -156,7 +157,7 @@ impl Attempts {
             Some(Phase::Wanted) | None => attempt.created,
         };
         let key = |attempt: &DesiredAttempt| (attempt.namespace.clone(), attempt.name.clone());
-        let mut wanted = desired.into_iter().flat_map(|desired| &desired.attempts);
+        let mut wanted = desired.into_iter().flat_map(|desired| desired.attempts.values());
         wanted.any(|attempt| made(attempt) && !observed.jobs.contains_key(&key(attempt)))
     }
 
@@ -177,7 +178,7 @@ impl Attempts {
     }
 
     /// What is only remembered comes first, in one write; then everything that must stop is stopped together, because the
-    /// guard is short; then the rest, one by one, as long as what the pass saw of the lease is fresh.
+    /// guard is short; then the rest, some at a time, as long as what the pass saw of the lease is fresh.
     async fn act_all(&mut self, actions: Vec<Action>, why: &str) -> Ended {
         let began = Instant::now();
         let (mut remembered, mut fenced) = (Vec::new(), BTreeSet::new());
@@ -198,11 +199,16 @@ impl Attempts {
         let mut done = self.remember(&remembered);
         done &= self.fence(&fenced, why).await;
         done &= self.tell(said).await;
-        for act in rest {
+        let mut rest = rest.into_iter();
+        loop {
+            let acts: Vec<Act> = rest.by_ref().take(AT_ONCE).collect();
+            if acts.is_empty() {
+                break;
+            }
             if began.elapsed() >= FRESH {
                 return Ended::Again;
             }
-            match timeout(self.until_the_lease_ends(), self.act(act)).await {
+            match timeout(self.until_the_lease_ends(), self.act_together(acts)).await {
                 Ok(acted) => done &= acted,
                 // What was sent is seen by the next pass, whether it was carried out or not.
                 Err(_over) => return Ended::Again,
@@ -220,44 +226,33 @@ impl Attempts {
         fence::fence(&self.writer, &self.cache, attempts, Terms::default().grace).await == 0
     }
 
-    /// False when it must be tried again.
-    async fn act(&mut self, act: Act) -> bool {
+    /// Writes at the same time, and tells together what came of it. False when something must be tried again.
+    async fn act_together(&mut self, acts: Vec<Act>) -> bool {
+        let acted = join_all(acts.into_iter().map(|act| self.act(act))).await;
+        let done = acted.iter().all(|acted| !matches!(acted, Acted::Again));
+        let said = acted.into_iter().filter_map(|acted| match acted {
+            Acted::Said(fact, phase) => Some((fact, Some(phase))),
+            Acted::Done | Acted::Again => None,
+        });
+        self.tell(said.collect()).await && done
+    }
+
+    async fn act(&self, act: Act) -> Acted {
         match act {
             Act::Create(attempt, object) => match self.writer.create(&object).await {
                 Ok(_) => {
                     let created = AttemptFact { attempt, step: AttemptStep::Created, message: String::new() };
-                    self.tell(vec![(created, Some(Phase::Created))]).await
+                    Acted::Said(created, Phase::Created)
                 }
-                Err(error) => self.creation_failed(attempt, &reference(&object), &error).await,
+                Err(error) => creation_failed(attempt, &reference(&object), &error),
             },
-            Act::Delete(attempt, target) => {
-                let deleted = self.writer.delete(&target).await;
-                deleted
-                    .inspect_err(|error| tracing::warn!(%error, %attempt, "a RayJob cannot be deleted"))
-                    .is_ok()
-            }
-        }
-    }
-
-    /// The API server's "no" is final for this attempt; anything else is tried again.
-    async fn creation_failed(&mut self, attempt: AttemptId, target: &ObjectRef, error: &WriteError) -> bool {
-        match error.code() {
-            // It exists: the watch will show whose it is.
-            409 => false,
-            400 | 403 | 404 | 422 => {
-                let message = format!(
-                    "the cluster refuses RayJob {}/{}: {}",
-                    target.namespace,
-                    target.name,
-                    error.sentence()
-                );
-                let refused = AttemptFact { attempt, step: AttemptStep::Refused, message };
-                self.tell(vec![(refused, Some(Phase::Refused))]).await
-            }
-            _ => {
-                tracing::warn!(%error, %attempt, "a RayJob cannot be created yet");
-                false
-            }
+            Act::Delete(attempt, target) => match self.writer.delete(&target).await {
+                Ok(()) => Acted::Done,
+                Err(error) => {
+                    tracing::warn!(%error, %attempt, "a RayJob cannot be deleted");
+                    Acted::Again
+                }
+            },
         }
     }
 
@@ -295,6 +290,36 @@ enum Ended {
 enum Act {
     Create(AttemptId, Value),
     Delete(AttemptId, ObjectRef),
+}
+
+/// What came of a write.
+enum Acted {
+    Done,
+    /// It is to be told, and then remembered.
+    Said(AttemptFact, Phase),
+    /// It must be tried again.
+    Again,
+}
+
+/// The API server's "no" is final for this attempt; anything else is tried again.
+fn creation_failed(attempt: AttemptId, target: &ObjectRef, error: &WriteError) -> Acted {
+    match error.code() {
+        // It exists: the watch will show whose it is.
+        409 => Acted::Again,
+        400 | 403 | 404 | 422 => {
+            let message = format!(
+                "the cluster refuses RayJob {}/{}: {}",
+                target.namespace,
+                target.name,
+                error.sentence()
+            );
+            Acted::Said(AttemptFact { attempt, step: AttemptStep::Refused, message }, Phase::Refused)
+        }
+        _ => {
+            tracing::warn!(%error, %attempt, "a RayJob cannot be created yet");
+            Acted::Again
+        }
+    }
 }
 
 fn ray_job(namespace: String, name: String, uid: String) -> ObjectRef {

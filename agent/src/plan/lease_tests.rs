@@ -23,7 +23,7 @@ fn want() -> Desired {
         on_lost: "fence".into(),
         ..DesiredAttempt::bare(id())
     };
-    Desired { generation: 1, attempts: vec![attempt] }
+    Desired::of(1, [(id(), attempt)])
 }
 
 fn policy() -> Policy {

@@ -161,7 +161,7 @@ fn identity(row: &PgRow) -> Result<Option<Identity>> {
 }
 
 /// Columns that only count upwards from zero.
-fn unsigned(column: i64) -> u64 {
+pub(crate) fn unsigned(column: i64) -> u64 {
     u64::try_from(column).unwrap_or(0)
 }
 

@@ -49,7 +49,7 @@ async fn a_step_comes_back_as_it_was_decided() {
     assert_eq!(reload(&store, job.id).await, assigned.job);
     let (generation, desired) = store.desired(east).await.unwrap();
     assert_eq!((generation, desired.len()), (1, 1));
-    assert_eq!(desired[0].manifest, job.rayjob);
+    assert_eq!(desired[0].manifest.as_deref(), Some(job.rayjob.as_str()));
     assert_eq!(desired[0].object_name, assigned.job.attempt.unwrap().object_name);
     let stopping = tell(&store, job.id, Event::CancelRequested { by: "ann", why: "wrong data" }).await;
     assert_eq!(reload(&store, job.id).await, stopping.job);
