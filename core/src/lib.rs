@@ -18,6 +18,7 @@ pub mod lease;
 pub mod link;
 pub mod meter;
 pub mod name;
+pub mod named;
 pub mod nearest;
 pub mod placement;
 pub mod quantity;

@@ -6,7 +6,7 @@
 //! job; our own attempts and Kueue's workloads are never sources. Fails safe: what is not clear is left alone and told.
 
 use serde_json::{Map, Value};
-use squadron_core::{fact::ArrivalFact, id::JobId, job::marks, name::QueueName};
+use squadron_core::{fact::ArrivalFact, id::JobId, job::marks, name::QueueName, named::PRIORITY_LABEL};
 
 use crate::{names, object, submission::EXTRAS_ANNOTATION};
 
@@ -161,6 +161,7 @@ fn offer(job: &Value, label: &str, mark: Option<JobId>) -> Reading {
         uid: object::uid(job).to_owned(),
         queue: queue(label),
         cluster: object::annotation(job, marks::CLUSTER).chars().take(100).collect(),
+        priority_class: object::label(job, PRIORITY_LABEL).to_owned(),
         created_at: object::time(job, &["metadata", "creationTimestamp"]),
         generation: object::at(job, &["metadata", "generation"]).as_i64().unwrap_or(0),
         manifest,

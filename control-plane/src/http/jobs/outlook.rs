@@ -22,7 +22,7 @@ use squadron_core::{
 };
 use tokio::sync::Semaphore;
 
-use super::{find_for, priority, submit, wait};
+use super::{find_for, known, submit, wait};
 use crate::{
     clock,
     http::{
@@ -48,7 +48,7 @@ pub async fn of_manifest(
         SubmitRequest { manifest, queue, cluster, priority_class: None, on_lost: None, dry_run: true };
     let (new, parsed) = submit::check(&app, &caller, &request).await?;
     submit::refuse_extras(&parsed)?;
-    let class = priority::of(&app, None, &parsed).await?;
+    let class = known::priority(&app, None, &parsed).await?;
     let mut input = submit::fleet(&app).await?;
     let job = submit::as_waiting(&new, class.map_or(0, |class| class.value));
     input.waiting.push(job.clone());

@@ -31,7 +31,7 @@ use squadron_store::{
 };
 use uuid::Uuid;
 
-use super::{find, known, priority, view};
+use super::{find, known, view};
 use crate::{
     clock,
     http::{
@@ -60,7 +60,7 @@ pub async fn submit(
     let key = key(&headers, &caller, &request)?;
     let (new, parsed) = check(&app, &caller, &request).await?;
     refuse_extras(&parsed)?;
-    let class = priority::of(&app, request.priority_class.as_deref(), &parsed).await?;
+    let class = known::priority(&app, request.priority_class.as_deref(), &parsed).await?;
     let warnings = warnings(&new, &parsed, clusters(&app).await?);
     if request.dry_run {
         let (before, _) = app.store.place_in_queue(&new).await?;

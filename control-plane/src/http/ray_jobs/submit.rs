@@ -37,7 +37,7 @@ pub async fn submit(State(app): State<AppState>, caller: Caller, body: Bytes) ->
     let choices = submission::choices(&submission).map_err(|errors| Refusal::fields(&errors))?;
     let request = request(&app, &submission, &id, &choices).await?;
     let (new, parsed) = jobs::submit::check(&app, &caller, &request).await.map_err(queue_by_metadata)?;
-    let class = jobs::priority::of(&app, None, &parsed).await?;
+    let class = jobs::known::priority(&app, None, &parsed).await?;
     let kept = NewSubmission {
         submission_id: id.clone(),
         entrypoint: submission.entrypoint.clone(),
