@@ -126,10 +126,14 @@ pub fn misnamed(wrong: &Misnamed) -> Refusal {
         Wrong::UnknownQueue => {
             (refusal::UNKNOWN_QUEUE, format!("correct its label {}", crate::job::marks::QUEUE))
         }
-        Wrong::InnerQueue => (refusal::INNER_QUEUE, format!("correct its label {}", crate::job::marks::QUEUE)),
+        Wrong::InnerQueue => {
+            (refusal::INNER_QUEUE, format!("correct its label {}", crate::job::marks::QUEUE))
+        }
         Wrong::UnknownPriorityClass => (
             refusal::UNKNOWN_PRIORITY_CLASS,
-            format!("correct or remove its label {PRIORITY_LABEL}, or have an administrator declare the class"),
+            format!(
+                "correct or remove its label {PRIORITY_LABEL}, or have an administrator declare the class"
+            ),
         ),
     };
     Refusal { reason, sentence: format!("{}; {next}", clip(&wrong.detail, 400)) }

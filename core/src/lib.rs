@@ -21,6 +21,7 @@ pub mod name;
 pub mod named;
 pub mod nearest;
 pub mod placement;
+pub mod preference;
 pub mod quantity;
 pub mod quota;
 pub mod resources;

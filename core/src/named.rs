@@ -108,8 +108,7 @@ mod tests {
 
     #[test]
     fn a_class_is_found_by_name_and_no_name_is_the_ordinary_priority() {
-        let urgent =
-            PriorityClass { name: "urgent".to_owned(), value: 1_000, description: String::new() };
+        let urgent = PriorityClass { name: "urgent".to_owned(), value: 1_000, description: String::new() };
         let classes = std::slice::from_ref(&urgent);
         assert_eq!(class("", classes), Ok(None));
         assert_eq!(class("urgent", classes), Ok(Some(urgent.clone())));

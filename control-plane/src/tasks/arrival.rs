@@ -13,6 +13,7 @@ use squadron_core::{
     id::{ClusterId, JobId},
     lease::choose,
     named::{self, PRIORITY_LABEL},
+    preference,
     quota::PriorityClass,
     time::Timestamp,
 };
@@ -193,6 +194,8 @@ async fn new_job(
         Ok(chosen) => chosen,
         Err(refused) => return Ok(Err(decide::invalid(&refused.to_string()))),
     };
+    // They were checked with the manifest.
+    let preferences = preference::read(&parsed.preferences).unwrap_or_default();
     let new = NewJob {
         id: id(cluster, fact),
         name: parsed.name.clone(),
@@ -202,8 +205,9 @@ async fn new_job(
         owner: decide::owner(name, &fact.namespace),
         manifest: fact.manifest.clone(),
         rayjob: parsed.manifest.to_string(),
-        gang: submit::gang(&parsed),
+        gang: submit::gang(&parsed, &preferences),
         pinned,
+        preferences,
         on_lost,
         submitted_at: clock::now(),
     };

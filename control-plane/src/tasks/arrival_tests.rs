@@ -216,7 +216,8 @@ async fn names_are_judged_like_those_of_a_submission_and_again_when_what_they_la
     plane.tell(plane.east, vec![told(offer)]).await;
     let words = plane.words().await;
     assert_eq!(words[0].0, "UNKNOWN_PRIORITY_CLASS", "{words:?}");
-    let below = "insert into queue (name, created_at, parent) select 'research/a', now(), 'research' where $1 > 0";
+    let below =
+        "insert into queue (name, created_at, parent) select 'research/a', now(), 'research' where $1 > 0";
     fixture::execute(&plane.app.store, below, 1).await;
     let class = "insert into priority_class (name, value) values ('urgent', $1)";
     fixture::execute(&plane.app.store, class, 1_000).await;

@@ -188,7 +188,9 @@ pub async fn cluster_name(db: &mut PgConnection, cluster: ClusterId) -> Result<S
 
 /// The id of the cluster with this name or id.
 pub async fn cluster_id(db: &mut PgConnection, name: &str) -> Result<Option<ClusterId>> {
-    let id =
-        sqlx::query_scalar("select id from cluster where name = $1 or id::text = $1").bind(name).fetch_optional(db).await?;
+    let id = sqlx::query_scalar("select id from cluster where name = $1 or id::text = $1")
+        .bind(name)
+        .fetch_optional(db)
+        .await?;
     Ok(id.map(ClusterId))
 }

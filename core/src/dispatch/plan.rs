@@ -11,6 +11,7 @@ use crate::{
         group::{Group, Look, groups},
         keep::Kept,
         pack::{Charge, Packing},
+        price::Prices,
         quota::{Place, Quotas},
         refused::refusal,
         site::{Open, open},
@@ -77,6 +78,11 @@ impl<'a> Pass<'a> {
             }
         }
         Pass { input, quotas, sites, groups, turns, kept: None, assign: Vec::new(), packings: 0 }
+    }
+
+    /// What nodes cost now.
+    pub(super) fn prices(&self) -> Prices<'a> {
+        Prices { sheet: self.input.sheet.as_ref(), now: self.input.now }
     }
 
     fn place_all(&mut self) {
@@ -151,14 +157,14 @@ impl<'a> Pass<'a> {
 
     /// Why the clusters that do not fit do not, told anew only where something changed.
     fn refusals(&mut self, group: usize, job: &Waiting, fitting: &[usize]) -> Vec<Refusal> {
-        let kept = self.kept.as_ref().map(|kept| kept.site);
+        let (kept, prices) = (self.kept.as_ref().map(|kept| kept.site), self.prices());
         let known = &mut self.groups[group].refusals;
         let accepted = self.sites.iter().enumerate().filter(|(_, site)| site.is_accepted());
         let refused = accepted.filter(|(at, _)| !fitting.contains(at)).map(|(at, site)| {
-            let told =
-                known.entry(at).or_insert_with(|| (site.version, refusal(job, site, kept == Some(at))));
+            let tell = || (site.version, refusal(job, site, kept == Some(at), prices));
+            let told = known.entry(at).or_insert_with(tell);
             if told.0 != site.version {
-                *told = (site.version, refusal(job, site, kept == Some(at)));
+                *told = tell();
             }
             told.1.clone()
         });
@@ -195,13 +201,13 @@ impl<'a> Pass<'a> {
     fn look_closely(&mut self, job: &Waiting, group: usize, site: usize) -> Look {
         let place = self.groups[group].place;
         let limits = self.quotas.limits(place);
-        let Open { free, kinds, version, .. } = &self.sites[site];
+        let Open { free, version, .. } = &self.sites[site];
         let at = *version;
         self.packings += 1;
         let kept = self.kept.as_ref().filter(|kept| kept.site == site);
         let tight = kept.map(|kept| free.least(&kept.beside));
         let room = tight.as_ref().unwrap_or(free);
-        let Ok(mut packing) = room.pack_within(kinds, &job.gang, &limits) else {
+        let Ok(mut packing) = self.sites[site].pack(room, job, &limits, self.prices()) else {
             return Look::TooFull { at };
         };
         if tight.is_some() {
@@ -221,9 +227,7 @@ impl<'a> Pass<'a> {
         }
         let usage = self.quotas.usage(&packing.charge);
         let open = &mut self.sites[site];
-        open.free = packing.left;
-        open.attempts += 1;
-        open.version += 1;
+        open.put(job, packing.left);
         self.assign.push(Assign { job: job.job, cluster: open.cluster.id, because, usage, choice });
         self.turns.leave(job, group);
         self.groups[group].next += 1;

@@ -27,8 +27,10 @@ pub async fn queue(app: &AppState, name: &str) -> Result<(QueueName, QueueLease)
     let queues: Vec<String> = app.store.queues().await?.into_iter().map(|queue| queue.name).collect();
     let wrong = named::unknown_queue(name, &queues);
     let example = if wrong.example.is_empty() { "QUEUE" } else { &wrong.example };
-    let next =
-        format!("submit with -q {example}, or have an operator add it: squadron queue add {}", clip(name, 80));
+    let next = format!(
+        "submit with -q {example}, or have an operator add it: squadron queue add {}",
+        clip(name, 80)
+    );
     Err(Api::new(Code::UnknownQueue, wrong.detail, next))
 }
 

@@ -6,6 +6,7 @@ use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     dispatch::{Blocked, Cluster, Held, Input, Node, Pod, Standing, Usage, Waiting},
     id::{AttemptId, ClusterId, JobId},
+    meter::Sheet,
     placement::Face,
     silence::{Judge, Word},
     time::Timestamp,
@@ -33,7 +34,18 @@ impl Store {
 /// Everything that one pass looks at, as it was at one moment. Call it first in its transaction.
 pub async fn snapshot(db: &mut PgConnection, silence: Judge) -> Result<Input> {
     let input = fleet(db, silence).await?;
-    Ok(Input { waiting: waiting(db).await?, ..input })
+    let mut input = Input { waiting: waiting(db).await?, ..input };
+    add_prices(db, &mut input).await?;
+    Ok(input)
+}
+
+/// Adds the price sheet in force if a waiting job has a maximum price. One that cannot be read is none.
+pub async fn add_prices(db: &mut PgConnection, input: &mut Input) -> Result<()> {
+    if input.waiting.iter().any(|job| job.preferences.max_price.is_some()) {
+        let body = crate::price::in_force(db).await?.map(|row| row.body);
+        input.sheet = body.and_then(|body| Sheet::parse(&body).ok());
+    }
+    Ok(())
 }
 
 /// The same without the jobs that wait. Call it first in its transaction.
@@ -46,15 +58,16 @@ pub async fn fleet(db: &mut PgConnection, silence: Judge) -> Result<Input> {
     add_leaving(db, &mut clusters).await?;
     let policy = crate::quota::policy(db).await?;
     let clusters = clusters.into_values().collect();
-    Ok(Input { clusters, waiting: Vec::new(), policy, now: silence.now })
+    Ok(Input { clusters, policy, now: silence.now, ..Input::default() })
 }
 
 type Clusters = BTreeMap<ClusterId, Cluster>;
 
 async fn clusters(db: &mut PgConnection, silence: Judge) -> Result<Clusters> {
-    let rows = sqlx::query("select id, name, state, last_heard_at, accepted_at, created_at from cluster")
-        .fetch_all(db)
-        .await?;
+    let rows =
+        sqlx::query("select id, name, state, last_heard_at, accepted_at, created_at, labels from cluster")
+            .fetch_all(db)
+            .await?;
     rows.iter()
         .map(|row| {
             let id = ClusterId(row.try_get("id")?);
@@ -69,8 +82,9 @@ async fn clusters(db: &mut PgConnection, silence: Judge) -> Result<Clusters> {
                 Word::Never => Standing::Silent { since: accepted.unwrap_or(created) },
             };
             let name = row.try_get("name")?;
+            let labels = row.try_get::<Json<_>, _>("labels")?.0;
             let (nodes, pods, attempts, leaving) = (vec![], vec![], vec![], vec![]);
-            Ok((id, Cluster { id, name, standing, nodes, pods, attempts, leaving }))
+            Ok((id, Cluster { id, name, standing, labels, nodes, pods, attempts, leaving }))
         })
         .collect()
 }
@@ -138,7 +152,8 @@ pub(crate) use leaving;
 
 async fn add_attempts(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
     let rows = sqlx::query(
-        "select a.cluster_id, a.job_id, a.number as attempt, j.gang, j.queue, a.usage, a.assigned_at
+        "select a.cluster_id, a.job_id, a.number as attempt, j.gang, j.queue, a.usage, a.assigned_at,
+                coalesce(j.preferences->>'spread', '') as spread
          from attempt a join job j on j.id = a.job_id where a.ended_at is null",
     )
     .fetch_all(db)
@@ -150,7 +165,8 @@ async fn add_attempts(db: &mut PgConnection, clusters: &mut Clusters) -> Result<
 /// the next because its owner allowed that.
 async fn add_leaving(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
     let rows = sqlx::query(concat!(
-        "select a.cluster_id, a.job_id, a.number as attempt, j.gang, j.queue, a.usage, a.assigned_at
+        "select a.cluster_id, a.job_id, a.number as attempt, j.gang, j.queue, a.usage, a.assigned_at,
+                coalesce(j.preferences->>'spread', '') as spread
          from attempt a join job j on j.id = a.job_id where ",
         leaving!()
     ))
@@ -166,7 +182,8 @@ fn hold(rows: &[PgRow], clusters: &mut Clusters, keep: fn(&mut Cluster, Held)) -
         if let (Some(id), Some(cluster)) = (id, cluster) {
             let usage = row.try_get::<Json<Usage>, _>("usage")?.0;
             let (queue, assigned_at) = (row.try_get("queue")?, stamp(row.try_get("assigned_at")?));
-            keep(cluster, Held { id, gang: gang(row)?, queue, usage, assigned_at });
+            let spread = row.try_get("spread")?;
+            keep(cluster, Held { id, gang: gang(row)?, queue, usage, spread, assigned_at });
         }
     }
     Ok(())
@@ -178,7 +195,7 @@ const OF_A_QUEUE: i64 = 10_000;
 async fn waiting(db: &mut PgConnection) -> Result<Vec<Waiting>> {
     let rows = sqlx::query(
         "select j.* from queue q cross join lateral (
-             select id, name, queue, submitted_at, gang, pinned_cluster, priority from job
+             select id, name, queue, submitted_at, gang, pinned_cluster, priority, preferences from job
              where queue = q.name and state = 'queued' order by priority desc, submitted_at, id limit $1) j
          order by j.submitted_at, j.id",
     )
@@ -206,6 +223,7 @@ fn read(row: &PgRow) -> Result<Waiting> {
         submitted_at: stamp(row.try_get("submitted_at")?),
         gang: gang(row)?,
         pinned: row.try_get::<Option<_>, _>("pinned_cluster")?.map(ClusterId),
+        preferences: row.try_get::<Json<_>, _>("preferences")?.0,
         overtaken: 0,
         priority: row.try_get("priority")?,
     })

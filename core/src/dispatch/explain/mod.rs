@@ -15,7 +15,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     dispatch::{
         Blocked, Blocker, Cause, Standing, Waiting,
-        blockers::{Looked, is_too_small, nowhere, of_cluster, pinned_elsewhere, too_big},
+        blockers::{
+            Looked, elsewhere, is_too_small, nowhere, of_cluster, pinned_elsewhere, too_big, too_dear,
+        },
         explain::{
             view::{View, Views},
             whatif::{Case, words},
@@ -149,11 +151,23 @@ fn of_view(case: &Case<'_>, view: &View<'_>) -> Option<Blocker> {
     let needs = case.needs(view, &[])?;
     let blocker = match needs.as_slice() {
         [Cause::QuotaExhausted] => return None,
+        needs if needs.contains(&Cause::Residency) => {
+            elsewhere(case.job, &view.location, &view.cluster.name)?
+        }
+        needs if needs.contains(&Cause::MaxPrice) => dear(case, view, needs)?,
+        _ if case.is_only_dear(view) => dear(case, view, &[Cause::MaxPrice])?,
         [Cause::Reserved, ..] => reserved(case, view),
         needs if needs.contains(&Cause::NoFlavor) => quota::no_flavor(case, view),
         _ => of_cluster(case.job, &view.looked()),
     };
     Some(case.besides(blocker, Some(view)))
+}
+
+/// What it would cost where only its maximum keeps it off, once the rest of what it `needs` has changed.
+fn dear(case: &Case<'_>, view: &View<'_>, needs: &[Cause]) -> Option<Blocker> {
+    let most = case.job.preferences.max_price.as_ref()?;
+    let rest: Vec<Cause> = needs.iter().copied().filter(|cause| *cause != Cause::MaxPrice).collect();
+    Some(too_dear(&view.cluster.name, most, &case.pack(view, &rest).err()?))
 }
 
 fn reserved(case: &Case<'_>, view: &View<'_>) -> Blocker {

@@ -1,10 +1,11 @@
 //! Views: a cluster as jobs of a queue see it: only nodes of flavors that the queue may use.
 
-use std::{borrow::Cow, collections::BTreeMap, rc::Rc};
+use std::{borrow::Cow, collections::BTreeMap, rc::Rc, sync::Arc};
 
 use crate::dispatch::{
     Cluster,
     blockers::Looked,
+    location::Location,
     pack::{Kind, Limits},
     plan::Pass,
     quota::{Flavors, Place},
@@ -35,6 +36,7 @@ pub(super) struct View<'a> {
     pub(super) everything: Kinds,
     /// Place among the clusters of the pass.
     pub(super) site: usize,
+    pub(super) location: Arc<Location<'a>>,
 }
 
 impl View<'_> {
@@ -90,5 +92,6 @@ fn view<'a>(site: usize, open: &Open<'a>, flavors: &Flavors, allowed: Option<&[u
         ready: kinds(Room::if_ready(whole, &open.free)),
         everything: kinds(Room::everything(whole)),
         site,
+        location: Arc::clone(&open.location),
     }
 }

@@ -7,8 +7,9 @@ use crate::{
         Cause, GangPart, Standing, Waiting,
         explain::view::{Kinds, View},
         keep::Kept,
-        pack::{Limit, Limits, Packing},
+        pack::{Kind, Limit, Limits, Packing},
         plan::Pass,
+        price::{Dear, Ground, Prices},
         quota::{Place, Quotas},
         room::Room,
     },
@@ -18,7 +19,7 @@ use crate::{
 };
 
 /// What can change for a cluster, in the order in which it is tried. Quota stands for all that is declared about amounts.
-const CHANGES: [Cause; 8] = [
+const CHANGES: [Cause; 10] = [
     Cause::Reserved,
     Cause::QuotaExhausted,
     Cause::ClusterFull,
@@ -26,6 +27,8 @@ const CHANGES: [Cause; 8] = [
     Cause::NoFlavor,
     Cause::NoMatchingNode,
     Cause::TooBig,
+    Cause::MaxPrice,
+    Cause::Residency,
     Cause::ClusterStale,
 ];
 
@@ -34,6 +37,7 @@ pub(super) struct Case<'a> {
     pub(super) job: &'a Waiting,
     pub(super) place: Option<Place>,
     pub(super) quotas: &'a Quotas,
+    pub(super) prices: Prices<'a>,
     kept: Option<(&'a Kept, &'a str)>,
     /// With the quota that is kept for a starving gang counted as used.
     strict: Limits,
@@ -60,6 +64,7 @@ impl<'a> Case<'a> {
             job,
             place,
             quotas,
+            prices: pass.prices(),
             kept: pass.kept.as_ref().filter(|kept| kept.job != job.job).map(|kept| (kept, name(kept))),
             strict,
             limits: quotas.limits(place),
@@ -79,15 +84,30 @@ impl<'a> Case<'a> {
         self.packing(view, changed).is_some()
     }
 
+    /// Whether another price is all that it takes, even if some other change would do as well.
+    pub(super) fn is_only_dear(&self, view: &View<'_>) -> bool {
+        self.job.preferences.max_price.is_some() && self.fits(view, &[Cause::MaxPrice])
+    }
+
     /// Where it would go then.
     pub(super) fn packing(&self, view: &View<'_>, changed: &[Cause]) -> Option<Packing> {
         let is = |cause| changed.contains(&cause);
         if matches!(view.cluster.standing, Standing::Silent { .. }) && !is(Cause::ClusterStale) {
             return None;
         }
+        if !view.location.admits(&self.job.preferences) && !is(Cause::Residency) {
+            return None;
+        }
+        self.pack(view, changed).ok()
+    }
+
+    /// The same, wherever the cluster is and whether it is heard or not; or what the price has to do with it.
+    pub(super) fn pack(&self, view: &View<'_>, changed: &[Cause]) -> Result<Packing, Dear> {
+        let is = |cause| changed.contains(&cause);
         let limits = self.limits(changed);
         if is(Cause::TooBig) {
-            return boundless(limits).pack(&self.anywhere, limits);
+            let Kinds { room, kinds } = boundless(limits);
+            return self.pack_into(&room, &kinds, view, &self.anywhere, changed);
         }
         let gang = if is(Cause::NoMatchingNode) { &self.anywhere } else { &self.job.gang };
         let at = match (is(Cause::ClusterFull), is(Cause::NoReadyNode)) {
@@ -98,9 +118,27 @@ impl<'a> Case<'a> {
         };
         let free_of_holds = is(Cause::Reserved) || is(Cause::ClusterFull) || is(Cause::NoReadyNode);
         let at = if is(Cause::NoFlavor) { &at.opened(self.quotas.flavors.len()) } else { at };
-        match self.kept.filter(|(kept, _)| kept.site == view.site && !free_of_holds) {
-            Some((kept, _)) => at.room.least(&kept.beside).pack_within(&at.kinds, gang, limits).ok(),
-            None => at.pack(gang, limits),
+        let tight = self.kept.filter(|(kept, _)| kept.site == view.site && !free_of_holds);
+        let tight = tight.map(|(kept, _)| at.room.least(&kept.beside));
+        self.pack_into(tight.as_ref().unwrap_or(&at.room), &at.kinds, view, gang, changed)
+    }
+
+    fn pack_into(
+        &self,
+        room: &Room,
+        kinds: &[Kind],
+        view: &View<'_>,
+        gang: &[GangPart],
+        changed: &[Cause],
+    ) -> Result<Packing, Dear> {
+        let limits = self.limits(changed);
+        let most = self.job.preferences.max_price.as_ref();
+        match most.filter(|_| !changed.contains(&Cause::MaxPrice)) {
+            Some(most) => {
+                let ground = Ground { cluster: &view.cluster.name, room, kinds };
+                self.prices.pack_below(ground, gang, limits, most)
+            }
+            None => room.pack_within(kinds, gang, limits).map_err(|_| Dear::NoRoom),
         }
     }
 
@@ -149,6 +187,8 @@ impl<'a> Case<'a> {
         match cause {
             Cause::Reserved | Cause::QuotaExhausted | Cause::NoFlavor => self.is_there(cause),
             Cause::ClusterStale => matches!(view.cluster.standing, Standing::Silent { .. }),
+            Cause::Residency => !view.location.admits(&self.job.preferences),
+            Cause::MaxPrice => self.job.preferences.max_price.is_some(),
             _ => true,
         }
     }
@@ -233,6 +273,8 @@ fn word(cause: Cause, queue: &str) -> String {
         Cause::NoMatchingNode => "labels or taints of nodes do not match".to_owned(),
         Cause::TooBig => "the nodes are too small".to_owned(),
         Cause::ClusterStale => "the cluster is silent".to_owned(),
+        Cause::Residency => "the cluster is not known to be in a region that the job may run in".to_owned(),
+        Cause::MaxPrice => "the price is above the job's maximum or not known".to_owned(),
         Cause::Pinned => "the job is pinned elsewhere".to_owned(),
         Cause::NoCluster => "no cluster is accepted".to_owned(),
     }
