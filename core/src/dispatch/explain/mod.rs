@@ -86,8 +86,12 @@ fn told(
 fn sentence(job: &Waiting, position: u32, length: u32, overtaken: usize, blockers: &[Blocker]) -> String {
     let first = blockers.first().map_or("", |blocker| blocker.sentence.as_str());
     let mut text = format!("queued in {}, {} of {length}: {first}", job.queue, ordinal(position));
-    let is_never =
-        |code| matches!(code, Cause::TooBig | Cause::NoCluster | Cause::NoMatchingNode | Cause::QuotaNever);
+    let is_never = |code| {
+        matches!(
+            code,
+            Cause::TooBig | Cause::NoCluster | Cause::NoMatchingNode | Cause::QuotaNever | Cause::Residency
+        )
+    };
     let could_run = !blockers.iter().all(|blocker| is_never(blocker.code));
     if overtaken > 0 && could_run {
         text.push_str(&format!("; {} that came later fitted and went first", count(overtaken, "job")));
