@@ -1,11 +1,16 @@
 # Every run sets up what it needs. The work is done by xtask; this file only names it.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down test quick acceptance chaos bench bench-submit bench-rate generate clean
+.PHONY: help demo demo-down test quick acceptance chaos rounds bench bench-submit bench-rate bench-failover generate clean
 
 XTASK := cargo run --quiet --locked --package xtask --
 SUITE ?= e2erayjob
 PATTERN ?= ^TestRayJobLightWeightMode$
 OPERATOR ?= squadron
+RUNS ?= 5
+JOBS ?= 1000
+ROUNDS ?= 10
+FAULTS ?= lost
+SEED ?= 1
 
 help:
 	@echo 'make demo          two clusters, a control plane, three Ray jobs; prints where to look and how to stop'
@@ -13,8 +18,10 @@ help:
 	@echo 'make test          check everything, up to real Ray jobs on two clusters and a browser on the console'
 	@echo 'make quick         the part of it that needs no clusters'
 	@echo 'make chaos         cut networks and kill programs under running jobs'
+	@echo 'make rounds        lose clusters again and again and count two copies: ROUNDS=10 FAULTS=lost|brief|… SEED=1'
 	@echo 'make acceptance    KubeRay'\''s own Go tests: SUITE=e2erayjob PATTERN=^TestRayJob$$ OPERATOR=squadron|kuberay'
 	@echo 'make bench         measure from submit to the first line of output, beside KubeRay'\''s operator'
+	@echo 'make bench-rate    measure jobs a second from submit to object, beside MultiKueue: RUNS=5 JOBS=1000'
 	@echo 'make generate      write the generated files anew'
 	@echo 'make clean         stop everything, remove clusters and build results'
 
@@ -33,6 +40,9 @@ quick:
 chaos:
 	@$(XTASK) chaos
 
+rounds:
+	@$(XTASK) rounds --rounds '$(ROUNDS)' --faults '$(FAULTS)' --seed '$(SEED)'
+
 acceptance:
 	@$(XTASK) acceptance --suite '$(SUITE)' --pattern '$(value PATTERN)' --operator '$(OPERATOR)'
 
@@ -42,7 +52,10 @@ bench-submit:
 	@$(XTASK) bench-submit
 
 bench-rate:
-	@$(XTASK) bench-rate
+	@SQUADRON_PROFILE=release $(XTASK) bench-rate --runs $(RUNS) --jobs $(JOBS)
+
+bench-failover:
+	@$(XTASK) bench-failover
 
 generate:
 	@$(XTASK) generate

@@ -1,10 +1,18 @@
-//! Programs: where the built ones lie.
+//! Programs: where the built ones lie, and of which profile they are.
 
 use std::{env, path::PathBuf};
 
 use anyhow::{Context, Result};
 
 use crate::command;
+
+/// Names the profile whose programs are built and run: `release`, or else the one for development.
+const PROFILE: &str = "SQUADRON_PROFILE";
+
+/// Whether programs are built for measuring instead of for development.
+pub fn is_release() -> bool {
+    env::var(PROFILE).is_ok_and(|named| named == "release")
+}
 
 /// One of the programs that the workspace builds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,7 +37,7 @@ impl Program {
     pub fn path(self) -> PathBuf {
         let target =
             env::var_os("CARGO_TARGET_DIR").map_or_else(|| command::root().join("target"), PathBuf::from);
-        target.join("debug").join(self.file_name())
+        target.join(if is_release() { "release" } else { "debug" }).join(self.file_name())
     }
 
     /// Changes whenever the program was built anew.

@@ -25,6 +25,7 @@ pub struct Witness {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Run {
     pub container: String,
+    pub job: String,
     pub attempt: String,
     pub from: String,
     /// Empty while it runs.
@@ -34,22 +35,20 @@ pub struct Run {
 impl Stage {
     /// Watches the pods of a job in a cluster from now on.
     pub fn witness(&self, cluster: &str, job: &str) -> Result<Witness> {
+        self.watch_pods(cluster, &format!("squadron.dev/job-id={job}"), job)
+    }
+
+    /// Watches the pods of all jobs in a cluster from now on.
+    pub fn witness_all(&self, cluster: &str) -> Result<Witness> {
+        self.watch_pods(cluster, "squadron.dev/job-id", "all")
+    }
+
+    fn watch_pods(&self, cluster: &str, selector: &str, name: &str) -> Result<Witness> {
         let folder = std::env::temp_dir().join("squadron-e2e");
         fs::create_dir_all(&folder)?;
-        let path = folder.join(format!("runs-{cluster}-{job}.json"));
-        let selector = format!("squadron.dev/job-id={job}");
+        let path = folder.join(format!("runs-{cluster}-{name}.json"));
         let mut kubectl = testbed::tool("kubectl", cluster)?;
-        kubectl.args([
-            "get",
-            "pods",
-            "-A",
-            "-l",
-            &selector,
-            "--watch",
-            "--output-watch-events",
-            "-o",
-            "json",
-        ]);
+        kubectl.args(["get", "pods", "-A", "-l", selector, "--watch", "--output-watch-events", "-o", "json"]);
         let kubectl = kubectl.stdout(File::create(&path)?).spawn().context("starting kubectl")?;
         Ok(Witness { kubectl, path })
     }
@@ -86,6 +85,7 @@ fn note(pod: &Value, runs: &mut BTreeMap<(String, String), Run>) {
         let Some(from) = started.into_iter().find(|from| !from.is_empty()) else { continue };
         let run = runs.entry(key).or_default();
         run.container = format!("{}/{}", text(&pod["metadata"]["name"]), text(&status["name"]));
+        run.job = text(&pod["metadata"]["labels"]["squadron.dev/job-id"]);
         run.attempt = text(&pod["metadata"]["labels"]["squadron.dev/attempt"]);
         run.from = from;
         run.to = text(&status["state"]["terminated"]["finishedAt"]);

@@ -1,6 +1,10 @@
 //! The testbed, as its command line shows it.
 
-use std::{ffi::OsStr, path::PathBuf, process::Command};
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Context, Result};
 
@@ -66,7 +70,11 @@ pub fn tool(name: &str, cluster: &str) -> Result<Command> {
 
 /// Builds the agent's image and loads it into a cluster.
 pub fn load_agent(cluster: &str) -> Result<()> {
-    let binary = Program::Agent.path();
+    load_agent_from(&Program::Agent.path(), cluster)
+}
+
+/// Builds the agent's image of this program and loads it into a cluster.
+pub fn load_agent_from(binary: &Path, cluster: &str) -> Result<()> {
     command::output(testbed(["build-image", "agent", "--binary"]).arg(binary))?;
     command::output(&mut testbed(["load-image", cluster, "agent"])).map(drop)
 }
@@ -76,7 +84,12 @@ pub fn cut(cluster: &str, port: u16) -> Result<()> {
     command::output(&mut testbed(["cut", cluster, "--port", &port.to_string()])).map(drop)
 }
 
-/// Undoes [`cut`].
+/// Refuses everything that the cluster sends to a port of the control plane, as when nothing listens there.
+pub fn refuse(cluster: &str, port: u16) -> Result<()> {
+    command::output(&mut testbed(["cut", cluster, "--refuse", "--port", &port.to_string()])).map(drop)
+}
+
+/// Undoes [`cut`] and [`refuse`].
 pub fn heal(cluster: &str) -> Result<()> {
     command::output(&mut testbed(["heal", cluster])).map(drop)
 }

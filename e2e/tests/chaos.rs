@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 use common::{stage, text};
 use squadron_e2e::{
     console::Told,
-    daemon::{process_of_pod, signal},
+    daemon::signal,
     job::{Job, PATIENCE},
-    stage::NAMESPACE,
     testbed,
     wait::{self, found_if},
 };
@@ -79,18 +78,7 @@ fn control_plane_postgres_and_agent_killed_one_after_another_lose_nothing() {
     stage.wait_log(&id, "line 25\n").unwrap();
     signal("KILL", stage.postgres_pid().unwrap()).unwrap();
     stage.wait_log(&id, "line 40\n").unwrap();
-    kill_agent(&cluster);
+    stage.signal_agent(&cluster, "KILL").unwrap();
     stage.wait_log(&id, "line 60\n").unwrap();
     assert_unharmed(&id);
-}
-
-/// Ends the agent's controller as a power cut would, from outside its container.
-fn kill_agent(cluster: &str) {
-    let stage = stage();
-    let selector = ["-l", "app.kubernetes.io/component=controller"];
-    let path = ["-o", "jsonpath={.items[*].metadata.uid}"];
-    let args = [["-n", NAMESPACE].as_slice(), &["get", "pods"], &selector, &path].concat();
-    let uid = stage.kubectl(cluster, &args).unwrap();
-    let pid = process_of_pod(uid.trim(), "squadron-agent").expect("a process of the agent's pod");
-    signal("KILL", pid).unwrap();
 }

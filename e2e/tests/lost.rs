@@ -5,12 +5,11 @@
 
 mod common;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use common::{stage, text};
 use serde_json::Value;
 use squadron_e2e::{
-    daemon::{process_of_pod, signal},
     job::{Job, PATIENCE},
     runs::{Witness, first_start, last_end},
     stage::NAMESPACE,
@@ -128,36 +127,15 @@ fn fencer_stops_a_fenced_job_when_the_agent_is_dead() {
     let second = stage.witness(&other(&cluster), &fenced).unwrap();
     let lost_at = Instant::now();
     let cut = Cut::new(&cluster);
-    kill_for_good(&cluster);
+    stage.signal_agent(&cluster, "KILL").unwrap();
+    stage.scale_agent(&cluster, 0).unwrap();
     assert_no_overlap(&fenced, lost_at, &first, &second);
     let lease = ["-n", NAMESPACE, "get", "lease", "squadron-fencer", "-o", "json"];
     let lease: Value = serde_json::from_str(&stage.kubectl(&cluster, &lease).unwrap()).unwrap();
     let noted = text(&lease["metadata"]["annotations"]["squadron.dev/fencer-stopped"]).to_owned();
     assert!(noted.contains(&fenced), "the fencer noted what it stopped: {noted}");
-    scale_agent(&cluster, 1);
+    stage.scale_agent(&cluster, 1).unwrap();
     drop(cut);
     stage.wait_for_state(&cluster, &["active"]).unwrap();
     assert_done_elsewhere(&fenced, &cluster);
-}
-
-fn scale_agent(cluster: &str, replicas: u32) {
-    let replicas = format!("--replicas={replicas}");
-    stage().kubectl(cluster, &["-n", NAMESPACE, "scale", "deployment", "squadron-agent", &replicas]).unwrap();
-}
-
-/// Kills the controller as a power cut would, and lets no other one start.
-fn kill_for_good(cluster: &str) {
-    let selector = ["-l", "app.kubernetes.io/component=controller"];
-    let path = ["-o", "jsonpath={.items[*].metadata.uid}"];
-    let args = [["-n", NAMESPACE].as_slice(), &["get", "pods"], &selector, &path].concat();
-    let uid = stage().kubectl(cluster, &args).unwrap();
-    let pid = process_of_pod(uid.trim(), "squadron-agent").expect("a process of the agent's pod");
-    signal("KILL", pid).unwrap();
-    scale_agent(cluster, 0);
-    let gone = [["-n", NAMESPACE].as_slice(), &["get", "pods"], &selector, &["-o", "name"]].concat();
-    wait::until("the agent's pod to be gone", Duration::from_secs(60), || {
-        let left = stage().kubectl(cluster, &gone)?;
-        Ok(found_if(left.trim().is_empty(), left))
-    })
-    .unwrap();
 }

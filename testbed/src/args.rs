@@ -88,6 +88,9 @@ pub enum Command {
         /// Ports of the control plane on the host.
         #[arg(long = "port", default_values_t = [7443])]
         ports: Vec<u16>,
+        /// Refuse connections at once, as a closed port does, instead of swallowing packets.
+        #[arg(long)]
+        refuse: bool,
     },
     /// Undo `cut`: let the traffic to the control plane through again.
     Heal { name: Name },

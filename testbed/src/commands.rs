@@ -22,7 +22,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Kubeconfig { name } => kubeconfig(&*of(&name)?),
         Command::Logs { name, component, lines, follow } => of(&name)?.logs(component, lines, follow),
         Command::LoadImage { names_and_archive } => load_image(&home, &names_and_archive),
-        Command::Cut { name, ports } => of(&name)?.cut(&ports),
+        Command::Cut { name, ports, refuse } => of(&name)?.cut(&ports, refuse),
         Command::Heal { name } => of(&name)?.heal(),
         Command::Kill { name, component } => of(&name)?.kill(component),
         Command::Install => packages::ensure(),

@@ -116,7 +116,7 @@ impl Provider for Context {
         )
     }
 
-    fn cut(&self, _ports: &[u16]) -> Result<()> {
+    fn cut(&self, _ports: &[u16], _refuse: bool) -> Result<()> {
         self.refuse("cutting the network", "use a firewall between the cluster and the control plane")
     }
 

@@ -32,8 +32,8 @@ pub trait Provider: Send + Sync {
     fn load_image(&self, archive: &Archive) -> Result<()>;
     /// Prints the last lines of a component's log, and with `follow` those to come.
     fn logs(&self, component: Component, lines: u32, follow: bool) -> Result<()>;
-    /// Drops all traffic between it and these ports of the control plane's host.
-    fn cut(&self, ports: &[u16]) -> Result<()>;
+    /// Drops all traffic between it and these ports of the control plane's host, or answers it with a reset.
+    fn cut(&self, ports: &[u16], refuse: bool) -> Result<()>;
     /// Lets that traffic through again.
     fn heal(&self) -> Result<()>;
     /// Kills a component without warning.

@@ -1,7 +1,7 @@
 //! Build: the web console and the programs, each once, into the folders that everything else uses.
 
 use anyhow::Result;
-use squadron_e2e::command;
+use squadron_e2e::{command, program};
 
 use crate::repo;
 
@@ -29,7 +29,20 @@ pub fn web() -> Result<()> {
     command::run(&mut npm(&["run", "build"]))
 }
 
+/// The same, unless nothing of the console changed since: release programs embed it and would be built anew.
+pub fn web_if_changed() -> Result<()> {
+    let written = |path: &str| command::root().join(path).metadata().and_then(|found| found.modified());
+    let Ok(built) = written("web/dist/index.html") else { return web() };
+    let sources = repo::files()?.into_iter().filter(|path| path.starts_with("web/"));
+    if sources.map(|path| written(&path)).collect::<Result<Vec<_>, _>>()?.into_iter().any(|time| time > built)
+    {
+        return web();
+    }
+    Ok(())
+}
+
 /// Builds all programs of the workspace.
 pub fn programs() -> Result<()> {
-    command::run(command::new("cargo").args(["build", "--locked", "--workspace", "--bins"]))
+    let profile: &[&str] = if program::is_release() { &["--release"] } else { &[] };
+    command::run(command::new("cargo").args(["build", "--locked", "--workspace", "--bins"]).args(profile))
 }

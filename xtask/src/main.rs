@@ -5,12 +5,12 @@ mod bench;
 mod build;
 mod ci;
 mod clean;
-mod clock;
 mod counts;
 mod demo;
 mod generate;
 mod repo;
 mod rival;
+mod rounds;
 mod setup;
 mod steps;
 mod tidy;
@@ -53,6 +53,8 @@ enum Task {
     DemoDown,
     /// Cut networks and kill programs under running jobs.
     Chaos,
+    /// Lose clusters and kill programs in rounds, and count copies that ran at once and jobs that stopped for nothing.
+    Rounds(rounds::Rounds),
     /// Measure from submit to the driver's first line, beside KubeRay's operator.
     BenchSubmit {
         /// Measured runs of each.
@@ -61,6 +63,8 @@ enum Task {
     },
     /// Measure how many jobs a second are dispatched to two clusters and what each costs, beside MultiKueue.
     BenchRate(bench::Rate),
+    /// Lose a cluster with many fenced jobs and measure when they start elsewhere.
+    BenchFailover(bench::Failover),
     /// Stop every stage and take its clusters down.
     Clean,
 }
@@ -89,6 +93,10 @@ fn run(task: &Task) -> Result<()> {
         Task::Demo => demo::run(),
         Task::DemoDown => demo::down(),
         Task::Chaos => ci::chaos(),
+        Task::Rounds(rounds) => {
+            ready_unless(rounds.built)?;
+            rounds.run()
+        }
         Task::BenchSubmit { runs } => {
             ready()?;
             bench::submit(*runs)
@@ -97,13 +105,21 @@ fn run(task: &Task) -> Result<()> {
             ready()?;
             rate.run()
         }
+        Task::BenchFailover(failover) => {
+            ready_unless(failover.built)?;
+            failover.run()
+        }
         Task::Clean => clean::run(),
     }
+}
+
+fn ready_unless(built: bool) -> Result<()> {
+    if built { Ok(()) } else { ready() }
 }
 
 /// What every run on clusters needs first.
 fn ready() -> Result<()> {
     setup::run()?;
-    build::web()?;
+    build::web_if_changed()?;
     build::programs()
 }

@@ -1,13 +1,13 @@
-//! The stage's control plane: started when it does not run, replaced when it runs an older build.
+//! The stage's control plane: started when it does not run, replaced when it runs an older build or with other flags.
 
-use std::{fs, time::Duration};
+use std::{fs, path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result};
 
 use super::Stage;
 use crate::{
     command,
-    daemon::signal,
+    daemon::{Daemon, signal},
     program::Program,
     wait::{self, found_if},
 };
@@ -15,36 +15,62 @@ use crate::{
 /// How long a first start may take: it makes its certificates and its database.
 const PATIENCE: Duration = Duration::from_secs(90);
 
+/// One of a stage's control planes.
+pub(super) struct Replica {
+    pub daemon: Daemon,
+    pub data: PathBuf,
+    /// For people.
+    pub port: u16,
+    pub agent_port: u16,
+    /// None: it runs the Postgres in its data folder.
+    pub database: Option<String>,
+}
+
 impl Stage {
-    /// Runs the newest build; returns when it answers.
+    /// Runs the newest build with the flags of this stage; returns when it answers.
     pub fn start_control_plane(&self) -> Result<()> {
-        let stamp = Program::ControlPlane.stamp()?;
-        let stamp_file = self.spec.folder().join("control-plane.stamp");
-        let runs_newest = fs::read_to_string(&stamp_file).is_ok_and(|running| running == stamp);
-        if !runs_newest {
-            self.control_plane().stop()?;
-        }
-        if self.control_plane().pid().is_none() {
-            self.launch()?;
-            fs::write(stamp_file, stamp)?;
-        }
+        self.start(&Replica {
+            daemon: self.control_plane(),
+            data: self.data(),
+            port: self.spec.port,
+            agent_port: self.spec.agent_port,
+            database: None,
+        })?;
         self.wait_for_answer()
     }
 
-    fn launch(&self) -> Result<()> {
+    /// Starts it unless the newest build runs with the same flags.
+    pub(super) fn start(&self, replica: &Replica) -> Result<()> {
+        let stamp = format!("{} {}", Program::ControlPlane.stamp()?, self.spec.flags.join(" "));
+        let stamp_file = replica.daemon.log_file().with_extension("stamp");
+        let runs_newest = fs::read_to_string(&stamp_file).is_ok_and(|running| running == stamp);
+        if !runs_newest {
+            replica.daemon.stop()?;
+        }
+        if replica.daemon.pid().is_none() {
+            self.launch(replica)?;
+            fs::write(stamp_file, stamp)?;
+        }
+        Ok(())
+    }
+
+    fn launch(&self, replica: &Replica) -> Result<()> {
         let mut serve = command::new(Program::ControlPlane.path());
         serve
             .arg("serve")
             .arg("--data")
-            .arg(self.data())
-            .args(["--listen", &format!("127.0.0.1:{}", self.spec.port)])
-            .args(["--agent-listen", &format!("0.0.0.0:{}", self.spec.agent_port)])
+            .arg(&replica.data)
+            .args(["--listen", &format!("127.0.0.1:{}", replica.port)])
+            .args(["--agent-listen", &format!("0.0.0.0:{}", replica.agent_port)])
             .args([
                 "--agent-address",
-                &format!("https://control-plane.squadron.internal:{}", self.spec.agent_port),
+                &format!("https://control-plane.squadron.internal:{}", replica.agent_port),
             ])
-            .args(self.spec.flags);
-        self.control_plane().start(&mut serve, "serve")
+            .args(&self.spec.flags);
+        if let Some(database) = &replica.database {
+            serve.args(["--database-url", database]);
+        }
+        replica.daemon.start(&mut serve, "serve")
     }
 
     fn wait_for_answer(&self) -> Result<()> {
@@ -58,8 +84,10 @@ impl Stage {
         })
     }
 
-    /// Stops it, and the Postgres that it ran, also when it was killed and could not do that itself.
+    /// Stops it, the second one if there is one, and the Postgres that it ran, also when it was killed and could not do that
+    /// itself.
     pub fn stop_control_plane(&self) -> Result<()> {
+        self.second().stop()?;
         self.control_plane().stop()?;
         let Ok(pid) = self.postgres_pid() else { return Ok(()) };
         if !self.is_our_postgres(pid) {

@@ -3,8 +3,10 @@
 //! Invariant: `Stage::set` may be called at any time and ends in the same state; a control plane or agent that runs
 //! an older build is replaced. `Stage::strike` leaves nothing of it behind but the clusters.
 
+mod agent;
 mod control_plane;
 mod enrol;
+mod replica;
 mod second;
 
 pub use self::{enrol::NAMESPACE, second::SecondAgent};
@@ -34,7 +36,7 @@ pub struct Spec {
     /// The clusters are someone else's and up already.
     pub are_up: bool,
     /// More flags for `squadron-control-plane serve`.
-    pub flags: &'static [&'static str],
+    pub flags: Vec<String>,
     /// More flags for `squadron-testbed up`.
     pub up: &'static [&'static str],
     /// More settings of the agent's chart.
@@ -71,7 +73,21 @@ impl Spec {
         Spec { up, chart: &["operate=false"], ..Spec::new("rate", &["rate-a", "rate-b"], 8473, &[]) }
     }
 
-    fn new(name: &'static str, clusters: &[&str], port: u16, flags: &'static [&'static str]) -> Spec {
+    /// For the failover of many jobs: clusters like those for measuring dispatch, and a lease of 60 s.
+    pub fn failover() -> Spec {
+        let rate = Spec::rate();
+        let new = Spec::new("failover", &["failover-a", "failover-b"], 8493, &["--lease", "60"]);
+        Spec { up: rate.up, chart: rate.chart, ..new }
+    }
+
+    /// For rounds of faults: two clusters that log every write, and a lease of so many seconds with a heartbeat of 2 s.
+    pub fn rounds(lease: u32) -> Spec {
+        let flags = ["--heartbeat", "2", "--finished-retention", "5", "--lease", &lease.to_string()];
+        Spec { up: &["--audit"], ..Spec::new("rounds", &["rounds-a", "rounds-b"], 8483, &flags) }
+    }
+
+    fn new(name: &'static str, clusters: &[&str], port: u16, flags: &[&str]) -> Spec {
+        let flags = flags.iter().map(|&flag| flag.to_owned()).collect();
         let clusters = clusters.iter().map(|&name| name.to_owned()).collect();
         Spec { name, clusters, port, agent_port: port - 1_000, are_up: false, flags, up: &[], chart: &[] }
     }
@@ -130,6 +146,11 @@ impl Stage {
 
     pub fn control_plane(&self) -> Daemon {
         Daemon::new(&self.spec.folder(), "control-plane")
+    }
+
+    /// Where containers of the stage's clusters may write, if they mount it.
+    pub fn lives(&self) -> PathBuf {
+        self.spec.folder().join("lives")
     }
 
     pub fn data(&self) -> PathBuf {

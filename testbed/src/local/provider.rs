@@ -72,9 +72,9 @@ impl Provider for Local {
         program::pass_through("read the log", tail.arg(self.0.log(component.name())))
     }
 
-    fn cut(&self, ports: &[u16]) -> Result<()> {
+    fn cut(&self, ports: &[u16], refuse: bool) -> Result<()> {
         self.must_run()?;
-        cut::cut(&self.0, ports)
+        cut::cut(&self.0, ports, refuse)
     }
 
     fn heal(&self) -> Result<()> {

@@ -70,8 +70,8 @@ pub fn apply(cluster: &str, crds: std::path::PathBuf) -> Result<()> {
     command::output(kubectl.args(["rayclusters.ray.io", "rayjobs.ray.io"])).map(drop)
 }
 
-/// Brings the agent to so many pods; nothing happens where no agent was ever installed.
-pub fn scale_agent(cluster: &str, replicas: u32) -> Result<()> {
+/// Asks for so many pods of the agent; nothing happens where no agent was ever installed.
+pub fn ask_for_agents(cluster: &str, replicas: u32) -> Result<()> {
     let mut kubectl = testbed::tool("kubectl", cluster)?;
     let deployments = command::output(kubectl.args(["-n", NAMESPACE, "get", "deployment", "-o", "name"]))?;
     for deployment in deployments.lines() {
@@ -84,6 +84,12 @@ pub fn scale_agent(cluster: &str, replicas: u32) -> Result<()> {
             &format!("--replicas={replicas}"),
         ]))?;
     }
+    Ok(())
+}
+
+/// The same, and waits until it is so.
+pub fn scale_agent(cluster: &str, replicas: u32) -> Result<()> {
+    ask_for_agents(cluster, replicas)?;
     wait::until("the agent's pods to follow", Duration::from_secs(90), || {
         let mut kubectl = testbed::tool("kubectl", cluster)?;
         let path = "jsonpath={range .items[*]}{.status.readyReplicas}/{.status.replicas} {end}";

@@ -3,6 +3,7 @@
 //! The driver prints its own clock, which is this machine's, so nothing that reads the log is measured. Both operators
 //! get the same manifest, and neither runs while the other is measured.
 
+mod failover;
 mod rate;
 mod report;
 
@@ -10,15 +11,15 @@ use std::{fs, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use squadron_e2e::{
-    command,
+    clock, command,
     stage::{Spec, Stage},
     testbed,
     wait::{self, Look, found_if},
 };
 
-pub use self::rate::Rate;
 use self::report::Report;
-use crate::{acceptance::Operator, clock};
+pub use self::{failover::Failover, rate::Rate};
+use crate::acceptance::Operator;
 
 const MANIFEST: &str = "xtask/src/bench/first-line.yaml";
 const MARK: &str = "first line at ";

@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
+use squadron_e2e::clock::seconds;
 
 /// Where a log ended, in bytes, so that a run counts only what came after.
 pub fn end(log: &Path) -> u64 {
@@ -67,39 +68,12 @@ impl Writes {
     }
 }
 
-/// Seconds since 1970 of a time such as `2026-11-30T01:45:52.123456Z`.
-fn seconds(time: &str) -> Option<f64> {
-    let (date, clock) = time.strip_suffix('Z')?.split_once('T')?;
-    let mut date = date.split('-').map(|part| part.parse::<i64>().ok());
-    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
-    let mut clock = clock.split(':');
-    let (hour, minute) = (clock.next()?.parse::<f64>().ok()?, clock.next()?.parse::<f64>().ok()?);
-    let second: f64 = clock.next()?.parse().ok()?;
-    Some(days(year, month, day) * 86_400.0 + hour * 3_600.0 + minute * 60.0 + second)
-}
-
-/// Days from 1970-01-01 in the Gregorian calendar, counting years from March so that a leap day comes last.
-#[expect(clippy::cast_precision_loss, reason = "days are far below 2⁵³")]
-fn days(year: i64, month: i64, day: i64) -> f64 {
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let of_years = 365 * year + year / 4 - year / 100 + year / 400;
-    (of_years + (153 * month + 2) / 5 + day - 1 - 719_468) as f64
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn times_are_read_to_the_microsecond() {
-        assert_eq!(seconds("1970-01-02T00:00:01.5Z"), Some(86_401.5));
-        assert_eq!(seconds("2026-11-30T01:45:52.125000Z"), Some(1_796_003_152.125));
-        assert_eq!(seconds("2024-02-29T00:00:00Z"), Some(1_709_164_800.0));
-        assert_eq!(seconds("yesterday"), None);
-    }
 
     #[test]
     fn events_other_namespaces_and_unfinished_requests_are_told_apart() {

@@ -21,10 +21,40 @@ use squadron_e2e::{
     wait::{self, found_if},
 };
 
+use crate::acceptance::operator;
+
 use self::{audit::Writes, cpu::Ticks, figures::Run, multikueue::MultiKueue, side::Side, squadron::Squadron};
 
 const NAMESPACE: &str = "default";
 const PATIENCE: Duration = Duration::from_secs(1_800);
+
+/// Submissions to a stage, for other measurements.
+pub struct Load<'a>(Squadron<'a>);
+
+impl<'a> Load<'a> {
+    pub fn new(stage: &'a Stage) -> Load<'a> {
+        Load(Squadron(stage))
+    }
+
+    /// Submits `count` jobs called `<prefix>-<number>` with bodies of this form.
+    pub fn send(&self, prefix: &str, count: u32, body: fn(&str) -> String) -> Result<()> {
+        let folder = testbed::bin()?.join("load");
+        load::send(&load::Target { body, ..self.0.target()? }, prefix, count, &folder)?;
+        Ok(std::fs::remove_dir_all(&folder)?)
+    }
+
+    /// Cancels the jobs with the prefix and waits for their end.
+    pub fn clear(&self, prefix: &str) -> Result<()> {
+        self.0.clear(prefix)
+    }
+}
+
+/// When RayJobs were created in a worker cluster, in seconds since 1970, by its log from byte `from` on.
+pub fn created_since(cluster: &str, from: u64) -> Result<Vec<f64>> {
+    let mut writes = Writes::default();
+    writes.read(&testbed::audit_log(cluster)?, from, NAMESPACE, true)?;
+    Ok(writes.created.into_values().collect())
+}
 
 /// How much is measured.
 #[derive(clap::Args)]
@@ -35,6 +65,9 @@ pub struct Rate {
     /// Jobs of a burst.
     #[arg(long, default_value_t = 1000)]
     jobs: u32,
+    /// Jobs of a burst for MultiKueue, which takes about a second for each.
+    #[arg(long, default_value_t = 300)]
+    rival_jobs: u32,
     /// Jobs that are submitted alone, one after another, before the bursts.
     #[arg(long, default_value_t = 40)]
     idle: u32,
@@ -46,25 +79,33 @@ pub struct Rate {
 impl Rate {
     /// Measures the sides in turns and prints their figures.
     pub fn run(&self) -> Result<()> {
-        let stage = Stage::set(Spec::rate(), &|part| println!("-- {part}"))?;
-        let mut sides: Vec<(Box<dyn Side + '_>, Vec<Run>)> = vec![(Box::new(Squadron(&stage)), Vec::new())];
+        let spec = Spec::rate();
+        // A run that was cut off while the other side had its turn left the agents away.
+        for cluster in spec.clusters.iter().filter(|cluster| testbed::kubeconfig(cluster).is_ok()) {
+            let asked = operator::ask_for_agents(cluster, 1);
+            asked.unwrap_or_else(|problem| println!("-- {cluster} is not up yet: {problem:#}"));
+        }
+        let stage = Stage::set(spec, &|part| println!("-- {part}"))?;
+        let mut sides: Vec<(Box<dyn Side + '_>, u32, Vec<Run>)> =
+            vec![(Box::new(Squadron(&stage)), self.jobs, Vec::new())];
         if !self.alone {
             multikueue::hub()?;
-            sides.push((Box::new(MultiKueue(stage.spec.clusters.clone())), Vec::new()));
+            let rival = Box::new(MultiKueue(stage.spec.clusters.clone()));
+            sides.push((rival, self.rival_jobs, Vec::new()));
         }
         for round in 0..=self.runs {
-            for (side, runs) in &mut sides {
+            for (side, jobs, runs) in &mut sides {
                 side.take_over()?;
                 if round == 0 {
                     self.idle(&**side)?;
                 } else {
-                    let run = measure(&**side, &format!("burst-{round}"), self.jobs)?;
+                    let run = measure(&**side, &format!("burst-{round}"), *jobs)?;
                     println!("{}: {}", side.name(), run.line());
                     runs.push(run);
                 }
             }
         }
-        for (side, runs) in &sides {
+        for (side, _, runs) in &sides {
             println!("{}: {}", side.name(), figures::summary(runs));
         }
         Ok(())

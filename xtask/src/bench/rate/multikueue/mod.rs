@@ -30,6 +30,10 @@ const CONFIG: &str = include_str!("config.yaml");
 const WORKER: &str = include_str!("worker.yaml");
 const MANAGER: &str = include_str!("manager.yaml");
 const PATIENCE: Duration = Duration::from_secs(90);
+/// Where Kueue looks for the certificate of its metrics, which cannot be set: below the folder that is laid over /etc.
+const METRICS: &str = "etc/kueue/metrics/certs";
+/// Runs a program that sees one more folder laid over /etc; nothing of it is seen by others.
+const LAID_OVER: &str = r#"mount -t overlay none -o lowerdir="$0":/etc /etc && exec "$@""#;
 
 /// The manager's cluster.
 pub const HUB: &str = "rate-m";
@@ -92,6 +96,7 @@ impl Member<'_> {
             &self.folder()?,
         )?;
         let certs = webhooks::certificate(&self.folder()?, &self.address()?)?;
+        webhooks::certificate(&self.folder()?.join(METRICS), &self.address()?)?;
         let manifest = KUEUE.folder()?.join("config/components/webhook/manifests.yaml");
         let shown = kubectl(
             self.cluster,
@@ -109,10 +114,11 @@ impl Member<'_> {
         let known_by = program.to_string_lossy().into_owned();
         let flags = ["--config", &config.to_string_lossy(), "--feature-gates", "VisibilityOnDemand=false"];
         let mut run = if self.is_hub {
-            command::new(program)
+            command::new("unshare")
         } else {
-            testbed::testbed(["run-in", self.cluster, "--", known_by.as_str()])
+            testbed::testbed(["run-in", self.cluster, "--", "unshare"])
         };
+        run.args(["--mount", "sh", "-c", LAID_OVER]).arg(self.folder()?.join("etc")).arg(program);
         run.args(flags).env("KUBECONFIG", testbed::kubeconfig(self.cluster)?);
         daemon.start(&mut run, &known_by)
     }

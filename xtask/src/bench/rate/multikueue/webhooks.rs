@@ -1,6 +1,9 @@
 //! Kueue's webhooks for a Kueue that runs outside of its cluster: a certificate, and URLs in place of Services.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -13,6 +16,7 @@ const KINDS: [&str; 6] = ["rayjob", "raycluster", "workload", "clusterqueue", "c
 pub fn certificate(folder: &Path, address: &str) -> Result<PathBuf> {
     let (key, certificate) = (folder.join("tls.key"), folder.join("tls.crt"));
     if !certificate.exists() {
+        fs::create_dir_all(folder)?;
         let mut openssl = command::new("openssl");
         openssl
             .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"])

@@ -1,0 +1,307 @@
+//! Records: one line of JSON for each round that ran, in a file that later runs append to, and the tables made of them.
+//!
+//! Invariant: a round is written when it is judged, so an interrupted run loses at most the round it was in.
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use super::fault::{BRIEF, Fault, LOST};
+
+/// What a round found.
+#[derive(Clone, Debug)]
+pub struct Record {
+    pub seed: u64,
+    pub round: u32,
+    pub fault: Fault,
+    pub cluster: String,
+    /// Length of the lease in seconds.
+    pub lease: u32,
+    pub found: Found,
+    /// Seconds from a submission to the RayJob on the other cluster, before and during the fault.
+    pub idle_s: Vec<f64>,
+    pub during_s: Vec<f64>,
+    /// How long the round took.
+    pub took_s: f64,
+    /// What else went wrong; empty if nothing did.
+    pub problem: String,
+}
+
+/// What containers and kubelets say of a round.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Jobs that were watched, and those that had to start elsewhere.
+    pub jobs: usize,
+    pub moved: usize,
+    /// Jobs of which two copies ran at once, and for how many seconds, by what containers wrote and by what kubelets say.
+    pub overlaps: usize,
+    pub overlap_s: f64,
+    pub kubelet_overlap_s: f64,
+    /// Seconds between the end of an attempt and the begin of the next.
+    pub gaps_s: Vec<f64>,
+    /// Seconds from the begin of the fault to the begin of the next attempt.
+    pub restarts_s: Vec<f64>,
+    /// Jobs that stopped or started anew although they should not.
+    pub needless: Vec<String>,
+}
+
+impl Found {
+    /// Seconds of two copies, by whoever saw more of them.
+    fn seconds(&self) -> f64 {
+        self.overlap_s.max(self.kubelet_overlap_s).max(0.0)
+    }
+}
+
+impl Record {
+    fn line(&self) -> Value {
+        let found = &self.found;
+        json!({
+            "seed": self.seed, "round": self.round, "fault": self.fault.word(), "cluster": self.cluster,
+            "lease_s": self.lease, "jobs": found.jobs, "moved": found.moved, "overlaps": found.overlaps,
+            "overlap_s": round(found.overlap_s), "kubelet_overlap_s": found.kubelet_overlap_s,
+            "gaps_s": all(&found.gaps_s), "restarts_s": all(&found.restarts_s), "needless": found.needless,
+            "idle_s": all(&self.idle_s), "during_s": all(&self.during_s), "took_s": round(self.took_s),
+            "problem": self.problem,
+        })
+    }
+
+    fn read(line: &Value) -> Option<Record> {
+        let text = |key: &str| line[key].as_str().map(str::to_owned);
+        let many = |key: &str| -> Vec<f64> {
+            line[key].as_array().into_iter().flatten().filter_map(Value::as_f64).collect()
+        };
+        let number = |key: &str| line[key].as_u64();
+        let needless = line["needless"].as_array()?.iter();
+        let found = Found {
+            jobs: number("jobs")?.try_into().ok()?,
+            moved: number("moved")?.try_into().ok()?,
+            overlaps: number("overlaps")?.try_into().ok()?,
+            overlap_s: line["overlap_s"].as_f64()?,
+            kubelet_overlap_s: line["kubelet_overlap_s"].as_f64()?,
+            gaps_s: many("gaps_s"),
+            restarts_s: many("restarts_s"),
+            needless: needless.filter_map(|one| one.as_str().map(str::to_owned)).collect(),
+        };
+        Some(Record {
+            seed: number("seed")?,
+            round: number("round")?.try_into().ok()?,
+            fault: text("fault")?.parse().ok()?,
+            cluster: text("cluster")?,
+            lease: number("lease_s")?.try_into().ok()?,
+            found,
+            idle_s: many("idle_s"),
+            during_s: many("during_s"),
+            took_s: line["took_s"].as_f64()?,
+            problem: text("problem")?,
+        })
+    }
+
+    /// For the eye, while a run goes on.
+    pub fn told(&self) -> String {
+        let found = &self.found;
+        let needless =
+            if found.needless.is_empty() { "none".to_owned() } else { found.needless.join(" and ") };
+        let problem = if self.problem.is_empty() { String::new() } else { format!("; {}", self.problem) };
+        let moved = if self.fault.loses() {
+            let (gap, start) = (least(&found.gaps_s), quantile(&found.restarts_s, 0.5));
+            format!(
+                "{} of {} jobs moved, least gap {gap:.1} s, start after {start:.1} s",
+                found.moved, found.jobs
+            )
+        } else {
+            format!("{} jobs", found.jobs)
+        };
+        format!(
+            "round {} {} of {}: {moved}; {} overlap ({:.1} s); stopped for nothing: {needless}; {:.0} s{problem}",
+            self.round,
+            self.fault.word(),
+            self.cluster,
+            found.overlaps,
+            found.seconds(),
+            self.took_s
+        )
+    }
+}
+
+/// The file of a run.
+pub struct Book(PathBuf);
+
+impl Book {
+    pub fn new(path: PathBuf) -> Book {
+        Book(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// What earlier runs wrote.
+    pub fn read(&self) -> Result<Vec<Record>> {
+        if !self.0.exists() {
+            return Ok(Vec::new());
+        }
+        let text = fs::read_to_string(&self.0).with_context(|| format!("reading {}", self.0.display()))?;
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        Ok(lines.filter_map(|line| Record::read(&line)).collect())
+    }
+
+    pub fn add(&self, record: &Record) -> Result<()> {
+        fs::create_dir_all(self.0.parent().context("the file has a folder")?)?;
+        let mut file = fs::File::options().create(true).append(true).open(&self.0)?;
+        writeln!(file, "{}", record.line()).with_context(|| format!("writing {}", self.0.display()))
+    }
+}
+
+/// A table of Markdown with a line for each fault and one for all of its kind.
+pub fn table(records: &[Record]) -> String {
+    let mut text = String::from(
+        "| fault | rounds | jobs | moved | overlaps | of s | least gap, s | median gap, s | loss → start, s (median, most) | \
+         stopped for nothing |\n|---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for (kind, faults) in [("all losses", LOST.as_slice()), ("all brief troubles", BRIEF.as_slice())] {
+        let of_kind: Vec<&Record> = records.iter().filter(|record| faults.contains(&record.fault)).collect();
+        for fault in faults {
+            let of_fault: Vec<&Record> =
+                of_kind.iter().filter(|record| record.fault == *fault).copied().collect();
+            text.push_str(&row(fault.word(), &of_fault));
+        }
+        text.push_str(&row(kind, &of_kind));
+    }
+    text + &dispatch(records)
+}
+
+fn row(name: &str, records: &[&Record]) -> String {
+    if records.is_empty() {
+        return String::new();
+    }
+    let all = || records.iter().map(|record| &record.found);
+    let sum = |of: fn(&Found) -> usize| -> usize { all().map(of).sum() };
+    let seconds = all().map(Found::seconds).fold(0.0, |sum, one| sum + one);
+    let gaps: Vec<f64> = all().flat_map(|found| found.gaps_s.clone()).collect();
+    let starts: Vec<f64> = all().flat_map(|found| found.restarts_s.clone()).collect();
+    let figure = |values: &[f64], part| match values {
+        [] => "–".to_owned(),
+        _ => format!("{:.1}", quantile(values, part)),
+    };
+    format!(
+        "| {name} | {} | {} | {} | {} | {seconds:.1} | {} | {} | {}, {} | {} |\n",
+        records.len(),
+        sum(|found| found.jobs),
+        sum(|found| found.moved),
+        sum(|found| found.overlaps),
+        figure(&gaps, 0.0),
+        figure(&gaps, 0.5),
+        figure(&starts, 0.5),
+        figure(&starts, 1.0),
+        sum(|found| found.needless.len()),
+    )
+}
+
+/// How long submissions to the other cluster took.
+fn dispatch(records: &[Record]) -> String {
+    let mut text = String::from(
+        "\n| submit → RayJob on the healthy cluster | jobs | median, ms | p99, ms |\n|---|---|---|---|\n",
+    );
+    let idle: Vec<f64> = records.iter().flat_map(|record| record.idle_s.clone()).collect();
+    text.push_str(&latencies("idle", &idle));
+    for fault in LOST.into_iter().filter(|fault| fault.leaves_dispatch()) {
+        let of_fault = records.iter().filter(|record| record.fault == fault);
+        let during: Vec<f64> = of_fault.flat_map(|record| record.during_s.clone()).collect();
+        text.push_str(&latencies(&format!("the other one lost: {}", fault.word()), &during));
+    }
+    text
+}
+
+fn latencies(name: &str, seconds: &[f64]) -> String {
+    if seconds.is_empty() {
+        return String::new();
+    }
+    let millis = |part| quantile(seconds, part) * 1_000.0;
+    format!("| {name} | {} | {:.0} | {:.0} |\n", seconds.len(), millis(0.5), millis(0.99))
+}
+
+fn least(values: &[f64]) -> f64 {
+    quantile(values, 0.0)
+}
+
+/// The value below which a part of the values lies; not a number when there are none.
+pub fn quantile(values: &[f64], part: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let last = sorted.len().saturating_sub(1);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "an index within a short list"
+    )]
+    let index = (last as f64 * part).ceil() as usize;
+    sorted.get(index.min(last)).copied().unwrap_or(f64::NAN)
+}
+
+fn round(seconds: f64) -> f64 {
+    (seconds * 1_000.0).round() / 1_000.0
+}
+
+fn all(seconds: &[f64]) -> Vec<f64> {
+    seconds.iter().copied().map(round).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn record(round: u32, fault: Fault) -> Record {
+        Record {
+            seed: 7,
+            round,
+            fault,
+            cluster: "rounds-a".into(),
+            lease: 20,
+            found: Found {
+                jobs: 8,
+                moved: 6,
+                overlaps: 1,
+                overlap_s: 1.5,
+                kubelet_overlap_s: 2.0,
+                gaps_s: vec![1.0, 2.0, 9.0],
+                restarts_s: vec![33.0],
+                needless: vec!["round-wait-rounds-b".into()],
+            },
+            idle_s: vec![0.05],
+            during_s: vec![0.06, 0.4],
+            took_s: 61.0,
+            problem: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_run_that_is_continued_finds_what_was_written() {
+        let folder = std::env::temp_dir().join(format!("squadron-rounds-{}", std::process::id()));
+        let book = Book::new(folder.join("rounds.jsonl"));
+        assert!(book.read().unwrap().is_empty());
+        book.add(&record(1, Fault::Cut)).unwrap();
+        book.add(&record(2, Fault::AgentKill)).unwrap();
+        let read = book.read().unwrap();
+        assert_eq!(read.iter().map(|record| record.round).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(read[0].line(), record(1, Fault::Cut).line());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn the_table_sums_each_fault_and_each_kind() {
+        let records = [record(1, Fault::Cut), record(2, Fault::Cut), record(3, Fault::BriefCut)];
+        let table = table(&records);
+        assert!(table.contains("| cut | 2 | 16 | 12 | 2 | 4.0 | 1.0 | 2.0 | 33.0, 33.0 | 2 |"), "{table}");
+        assert!(table.contains("| all brief troubles | 1 | 8 |"), "{table}");
+        assert!(!table.contains("agent-dead"), "a fault that was not drawn has no line: {table}");
+        assert!(table.contains("| idle | 3 | 50 | 50 |"), "{table}");
+        assert!(table.contains("| the other one lost: cut | 4 | 400 | 400 |"), "{table}");
+    }
+}
