@@ -42,7 +42,8 @@ For a job that has its place, see squadron why JOB --history.";
 #[command(name = "where", after_help = HELP)]
 pub struct WhereArgs {
     /// Name or id of a job that waits
-    #[arg(required_unless_present = "file", conflicts_with_all = ["file", "queue", "cluster"])]
+    #[arg(required_unless_present = "file", conflicts_with_all = ["file", "queue", "cluster", "prefer", "avoid", "data",
+        "spread", "residency", "max_price", "spot"])]
     job: Option<String>,
     /// File with one RayJob in YAML or JSON, or - for stdin; nothing is submitted
     #[arg(short, long, value_name = "FILE|-")]

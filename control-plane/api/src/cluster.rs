@@ -44,6 +44,7 @@ pub struct AcceptClusterRequest {
 #[serde(deny_unknown_fields)]
 pub struct LabelClusterRequest {
     /// Values by key; null removes the label. Labels that are not named stay.
+    #[schema(value_type = Object)]
     pub labels: BTreeMap<String, Option<String>>,
 }
 
@@ -80,6 +81,7 @@ pub struct Cluster {
     pub alarm: String,
     /// What operators say of it, for example its region. Regions and zones that nodes report count before these.
     #[serde(default)]
+    #[schema(value_type = Object)]
     pub labels: BTreeMap<String, String>,
     pub version: i64,
 }

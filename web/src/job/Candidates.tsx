@@ -75,6 +75,6 @@ function Refusals({ refused }: { refused: Refused[] }) {
 }
 
 function value(term: Term): string {
-  if (term.name === "price") return `${(term.value / 10000).toFixed(2)} ${term.unit.split("/")[0]}`;
+  if (term.name === "price") return `${(term.value / 10000).toFixed(2)} ${(term.unit ?? "").split("/")[0]}`;
   return term.name === "fullness" ? `${(term.value / 10).toFixed(1)} %` : String(term.value);
 }
