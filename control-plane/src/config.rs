@@ -49,6 +49,9 @@ pub struct Serve {
     /// are over, and a cut that is shorter stops nothing.
     #[arg(long, env = "SQUADRON_LEASE", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub lease: u32,
+    /// Seconds that an attempt runs at least before it may be stopped for another job; twice as long after each such stop.
+    #[arg(long, env = "SQUADRON_PROTECTED_RUN", default_value_t = 600, value_parser = clap::value_parser!(u32).range(0..=86_400))]
+    pub protected_run: u32,
     /// Connections that one address may hold on the agent listener before its agents have said who they are.
     #[arg(long, env = "SQUADRON_STRANGERS_PER_ADDRESS", default_value_t = 32)]
     pub strangers_per_address: usize,

@@ -2,14 +2,19 @@
 
 use std::{ops::Deref, sync::Arc, time::Duration};
 
-use squadron_core::{id::ControlPlaneId, lease::Terms, silence::Judge, time::Timestamp};
+use squadron_core::{dispatch::preempt, id::ControlPlaneId, lease::Terms, silence::Judge, time::Timestamp};
 use squadron_store::Store;
 
-use crate::wake::Wake;
+use crate::{tasks::duty::Races, wake::Wake};
 
 /// Shared by requests, link streams and tasks. Cheap to clone.
 #[derive(Clone)]
-pub struct AppState(Arc<Shared>);
+pub struct AppState(Arc<Whole>);
+
+struct Whole {
+    shared: Shared,
+    races: Races,
+}
 
 /// The parts.
 pub struct Shared {
@@ -34,6 +39,8 @@ pub struct Settings {
     pub lease: Terms,
     /// How long the RayJob of a finished job stays in its cluster.
     pub finished_retention: Duration,
+    /// How long an attempt runs at least before it may be stopped for another job.
+    pub protected_run: Duration,
 }
 
 impl Settings {
@@ -60,6 +67,11 @@ impl Settings {
         Judge { now, after_ms: i64::try_from(self.silent_after().as_millis()).unwrap_or(i64::MAX) }
     }
 
+    /// Constants of preemption.
+    pub fn preemption(&self) -> preempt::Terms {
+        preempt::Terms { protected_ms: u64::try_from(self.protected_run.as_millis()).unwrap_or(u64::MAX) }
+    }
+
     /// The console's page of a job.
     pub fn job_link(&self, job: impl std::fmt::Display) -> String {
         format!("{}/jobs/{job}", self.public_url)
@@ -68,13 +80,18 @@ impl Settings {
 
 impl AppState {
     pub fn new(shared: Shared) -> AppState {
-        AppState(Arc::new(shared))
+        AppState(Arc::new(Whole { shared, races: Races::default() }))
+    }
+
+    /// What this process saw of the duties.
+    pub fn races(&self) -> &Races {
+        &self.0.races
     }
 }
 
 impl Deref for AppState {
     type Target = Shared;
     fn deref(&self) -> &Shared {
-        &self.0
+        &self.0.shared
     }
 }

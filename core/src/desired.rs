@@ -4,9 +4,10 @@
 //! message, so the control stream always has something to send. Fails safe: a job waits, and is told why. Repaired by every
 //! attempt that ends or is cancelled.
 
-use std::sync::Arc;
+use crate::dispatch::{Blocker, Cause};
 
-use crate::dispatch::{Blocked, Blocker, Cause, Waiting};
+/// Bytes of the message that carries the set, at most.
+pub const LIMIT: u64 = 16 << 20;
 
 /// Bytes of an attempt beside its manifest, at most: ids, names, queue and framing.
 pub const BESIDE_MANIFEST: u64 = 2_048;
@@ -18,19 +19,45 @@ pub fn fits(held: u64, attempts: u64, manifest: u64, limit: u64) -> bool {
     held.saturating_add(manifest).saturating_add(beside) <= limit
 }
 
-/// What a job hears that has a place on `cluster` and does not fit into its desired set. `position` is 1 for the first.
-pub fn held_back(job: &Waiting, cluster: &str, position: u32, queue_length: u32) -> Blocked {
-    let blocker = Blocker {
+/// What a cluster should hold, as far as its size goes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Size {
+    pub attempts: u64,
+    /// Of their manifests together, in bytes.
+    pub bytes: u64,
+}
+
+impl Size {
+    /// Whether one more attempt with a manifest of `manifest` bytes fits.
+    pub fn takes(self, manifest: u64) -> bool {
+        fits(self.bytes, self.attempts, manifest, LIMIT)
+    }
+
+    /// With one more attempt.
+    #[must_use]
+    pub fn with(self, manifest: u64) -> Size {
+        let bytes = self.bytes.saturating_add(manifest);
+        Size { attempts: self.attempts.saturating_add(1), bytes }
+    }
+}
+
+/// The size that a manifest of `bytes` bytes is counted with before it is placed: the next power of two, from 4 KiB on, so
+/// that jobs which differ in little but their script are alike to the dispatcher.
+pub fn rounded(bytes: u64) -> u64 {
+    bytes.max(4 << 10).checked_next_power_of_two().unwrap_or(u64::MAX)
+}
+
+/// What a job hears for which there is room on `cluster`, but none in its desired set.
+pub fn full(cluster: &str) -> Blocker {
+    Blocker {
         code: Cause::ClusterFull,
         cluster: cluster.to_owned(),
         sentence: format!(
-            "{cluster} has room for it, but the manifests that {cluster} holds already fill the one message to its agent"
+            "the manifests that {cluster} holds fill the one message to its agent, so it gets no other job now"
         ),
         try_this: "wait until jobs there end, cancel some, or submit smaller manifests".to_owned(),
         with: Vec::new(),
-    };
-    let sentence = format!("queued in {}: {}", job.queue, blocker.sentence);
-    Blocked { job: job.job, position, queue_length, sentence, blockers: Arc::new(vec![blocker]) }
+    }
 }
 
 #[cfg(test)]
@@ -39,7 +66,6 @@ mod tests {
 
     #[test]
     fn the_set_never_outgrows_the_message() {
-        const LIMIT: u64 = 16 << 20;
         let most = 256 << 10;
         let mut attempts = 0;
         while fits(attempts * most, attempts, most, LIMIT) {
@@ -48,5 +74,17 @@ mod tests {
         assert_eq!(attempts, 63, "of the longest manifests");
         assert!(attempts * (most + BESIDE_MANIFEST) <= LIMIT);
         assert!(!fits(u64::MAX, 1, 1, LIMIT) && !fits(0, u64::MAX, 1, LIMIT));
+    }
+
+    #[test]
+    fn a_manifest_is_counted_with_at_least_what_it_has() {
+        for (bytes, expected) in
+            [(0, 4 << 10), (4 << 10, 4 << 10), ((4 << 10) + 1, 8 << 10), (262_144, 262_144)]
+        {
+            assert_eq!(rounded(bytes), expected);
+        }
+        assert_eq!(rounded(u64::MAX), u64::MAX);
+        let nearly = Size { attempts: 1, bytes: LIMIT - 20_000 };
+        assert!(nearly.takes(8_192) && !nearly.with(8_192).takes(8_192));
     }
 }

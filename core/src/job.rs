@@ -16,7 +16,7 @@ pub enum JobState {
     Starting,
     /// Ray runs the driver.
     Running,
-    /// A person asked for the end; the agent has not confirmed it yet.
+    /// A person asked for the end, or the dispatcher stops it for another job; the agent has not confirmed it yet.
     Stopping,
     Succeeded,
     Failed,

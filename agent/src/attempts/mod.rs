@@ -4,13 +4,16 @@
 //! told is durable before it is remembered as told; a desired state is on disk before it is acted on, so that a restart
 //! without the control plane goes on and deletes nothing that is still wanted.
 
+pub(crate) mod fence;
 mod observe;
 mod store;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use futures::future::join_all;
 use k8s_openapi::api::coordination::v1::Lease as LeaseObject;
 use kube::Api;
+use serde_json::Value;
 use squadron_core::{
     fact::{AttemptFact, AttemptStep, Fact},
     id::AttemptId,
@@ -20,6 +23,7 @@ use squadron_ray::plan::ObjectRef;
 use tokio::{
     sync::{Notify, watch},
     task::block_in_place,
+    time::{Instant, timeout},
 };
 
 use crate::{
@@ -31,7 +35,7 @@ use crate::{
     plan::{self, Action, Desired, DesiredAttempt, Observed, Phase, Policy, SeenJob},
     record::Recorder,
     uplink::Applied,
-    watch::{Cache, Kind, object},
+    watch::Cache,
 };
 
 pub use store::Store;
@@ -39,6 +43,10 @@ pub use store::Store;
 /// The full pass is made this often even if nothing woke it.
 const RESYNC: Duration = Duration::from_secs(5);
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
+/// Reading the fencer's note delays what must be stopped by no more than this.
+const NOTE: Duration = Duration::from_millis(500);
+/// No write is begun later than this after the pass looked at its clock: half of what the guard allows for.
+const FRESH: Duration = Duration::from_secs(1);
 
 impl Desired {
     /// Says to the cache where these attempts' RayJobs belong.
@@ -96,14 +104,7 @@ impl Attempts {
         self.cache.expect_only(&self.store.memory.attempts().map(|(attempt, _)| attempt).collect());
         let mut observed = observe::observe(&self.cache, &self.logs, desired.as_ref(), &self.store.memory);
         if self.misses_one(desired.as_ref(), &observed) {
-            // The fencer notes first and stops then, so what it stopped is in the note by now.
-            match mark::read(&self.notes).await {
-                Ok(left) => observed.fenced = left.unwrap_or_default().stopped,
-                Err(error) => {
-                    tracing::warn!(%error, "an attempt is gone, and the fencer's note cannot be read yet");
-                    return AFTER_FAILURE;
-                }
-            }
+            self.read_note(&mut observed).await;
         }
         let leave = self.leave(desired.as_ref(), &observed);
         let memory = &self.store.memory;
@@ -113,22 +114,38 @@ impl Attempts {
             known.clone_from(&plan.accepts);
             news
         });
-        let mut failed = false;
-        for action in plan.actions {
-            failed |= !self.act(action).await;
-        }
-        if let Some(desired) = desired.filter(|_| !failed) {
+        let acted = self.act_all(plan.actions, &leave.why).await;
+        let ended = if acted == Ended::Done && observed.note_unread { Ended::Failed } else { acted };
+        if let Some(desired) = desired.filter(|_| ended == Ended::Done) {
             self.applied.set(desired.generation);
         }
         let at_most = RESYNC.min(self.until_the_lease_ends());
         match plan.wake_at {
-            _ if failed => AFTER_FAILURE,
+            _ if ended == Ended::Again => Duration::ZERO,
+            _ if ended == Ended::Failed => AFTER_FAILURE,
             Some(at) => {
                 let left = u64::try_from(at.millis_since(clock::now())).unwrap_or(0);
                 Duration::from_millis(left.max(50)).min(at_most)
             }
             None => at_most,
         }
+    }
+
+    /// The fencer notes first and stops then, so what it stopped is in the note by now. A note that cannot be read holds up
+    /// the word on what is gone, and nothing else.
+    async fn read_note(&self, observed: &mut Observed) {
+        match timeout(NOTE, mark::read(&self.notes)).await {
+            Ok(Ok(left)) => {
+                let note = left.unwrap_or_default().stopped;
+                (observed.fenced, observed.fenced_more) = (note.attempts(), note.more);
+                return;
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "an attempt is gone, and the fencer's note cannot be read yet");
+            }
+            Err(_late) => tracing::warn!("an attempt is gone, and reading the fencer's note takes long"),
+        }
+        observed.note_unread = true;
     }
 
     /// Whether a RayJob is gone that was made and is wanted.
@@ -146,8 +163,7 @@ impl Attempts {
     /// What the lease says now.
     fn leave(&self, desired: Option<&Desired>, observed: &Observed) -> Leave {
         let ours = |job: &&SeenJob| !job.ended;
-        let running: Vec<AttemptId> =
-            observed.jobs.values().filter(ours).filter_map(|job| job.ours).collect();
+        let running = observed.jobs.values().filter(ours).filter_map(|job| job.ours).collect();
         desired.map(|desired| self.lease.leave(desired, &running, clock::tick())).unwrap_or_default()
     }
 
@@ -160,57 +176,66 @@ impl Attempts {
         }
     }
 
-    /// Deletes everything of an attempt with the grace of the fence. The RayJob goes first, so that our own reconciler makes
-    /// nothing anew; the submitter's Job leaves its pods behind, because the garbage collector would give them a longer
-    /// grace; the RayCluster goes after its pods for the same reason.
-    async fn fence(&self, attempt: AttemptId) -> bool {
-        let grace = Terms::default().grace;
-        let mut done = true;
-        for kind in [Kind::RayJob, Kind::BatchJob, Kind::Pod, Kind::RayCluster] {
-            for object in self.cache.all(kind) {
-                let ends = object::is_deleted_within(&object, grace);
-                if ends || self.cache.attempt_or_remains(&object) != Some(attempt) {
-                    continue;
+    /// What is only remembered comes first, in one write; then everything that must stop is stopped together, because the
+    /// guard is short; then the rest, one by one, as long as what the pass saw of the lease is fresh.
+    async fn act_all(&mut self, actions: Vec<Action>, why: &str) -> Ended {
+        let began = Instant::now();
+        let (mut remembered, mut fenced) = (Vec::new(), BTreeSet::new());
+        let (mut said, mut rest) = (Vec::new(), Vec::new());
+        for action in actions {
+            match action {
+                Action::Remember { attempt, phase } => remembered.push((attempt, phase)),
+                Action::Fence { attempt } => _ = fenced.insert(attempt),
+                Action::Report { attempt, step, message, phase } => {
+                    said.push((AttemptFact { attempt, step, message }, phase));
                 }
-                let deleted = self.writer.delete_within(&reference(&object), kind, grace).await;
-                done &= deleted
-                    .inspect_err(
-                        |error| tracing::warn!(%error, %attempt, "a fenced attempt cannot be stopped yet"),
-                    )
-                    .is_ok();
+                Action::Create { attempt, object } => rest.push(Act::Create(attempt, object)),
+                Action::Delete { attempt, namespace, name, uid } => {
+                    rest.push(Act::Delete(attempt, ray_job(namespace, name, uid)));
+                }
             }
         }
-        done
+        let mut done = self.remember(&remembered);
+        done &= self.fence(&fenced, why).await;
+        done &= self.tell(said).await;
+        for act in rest {
+            if began.elapsed() >= FRESH {
+                return Ended::Again;
+            }
+            match timeout(self.until_the_lease_ends(), self.act(act)).await {
+                Ok(acted) => done &= acted,
+                // What was sent is seen by the next pass, whether it was carried out or not.
+                Err(_over) => return Ended::Again,
+            }
+        }
+        if done { Ended::Done } else { Ended::Failed }
     }
 
-    /// False when the action must be tried again.
-    async fn act(&mut self, action: Action) -> bool {
-        match action {
-            Action::Create { attempt, object } => match self.writer.create(&object).await {
-                Ok(_) => self.tell(attempt, AttemptStep::Created, String::new(), Some(Phase::Created)).await,
+    /// Stops everything of these attempts with the grace of the fence.
+    async fn fence(&self, attempts: &BTreeSet<AttemptId>, why: &str) -> bool {
+        if attempts.is_empty() {
+            return true;
+        }
+        tracing::warn!(attempts = attempts.len(), why, "the lease has ended; attempts are stopped");
+        fence::fence(&self.writer, &self.cache, attempts, Terms::default().grace).await == 0
+    }
+
+    /// False when it must be tried again.
+    async fn act(&mut self, act: Act) -> bool {
+        match act {
+            Act::Create(attempt, object) => match self.writer.create(&object).await {
+                Ok(_) => {
+                    let created = AttemptFact { attempt, step: AttemptStep::Created, message: String::new() };
+                    self.tell(vec![(created, Some(Phase::Created))]).await
+                }
                 Err(error) => self.creation_failed(attempt, &reference(&object), &error).await,
             },
-            Action::Delete { attempt, namespace, name, uid } => {
-                let target = ObjectRef {
-                    api_version: squadron_ray::names::API_VERSION.to_owned(),
-                    kind: "RayJob".to_owned(),
-                    namespace,
-                    name,
-                    uid,
-                };
+            Act::Delete(attempt, target) => {
                 let deleted = self.writer.delete(&target).await;
                 deleted
                     .inspect_err(|error| tracing::warn!(%error, %attempt, "a RayJob cannot be deleted"))
                     .is_ok()
             }
-            Action::Fence { attempt } => {
-                tracing::warn!(%attempt, "the lease has ended; the attempt is stopped");
-                self.fence(attempt).await
-            }
-            Action::Report { attempt, step, message, phase } => {
-                self.tell(attempt, step, message, phase).await
-            }
-            Action::Remember { attempt, phase } => self.remember(attempt, phase),
         }
     }
 
@@ -226,7 +251,8 @@ impl Attempts {
                     target.name,
                     error.sentence()
                 );
-                self.tell(attempt, AttemptStep::Refused, message, Some(Phase::Refused)).await
+                let refused = AttemptFact { attempt, step: AttemptStep::Refused, message };
+                self.tell(vec![(refused, Some(Phase::Refused))]).await
             }
             _ => {
                 tracing::warn!(%error, %attempt, "a RayJob cannot be created yet");
@@ -235,19 +261,43 @@ impl Attempts {
         }
     }
 
-    async fn tell(
-        &mut self,
-        attempt: AttemptId,
-        step: AttemptStep,
-        message: String,
-        phase: Option<Phase>,
-    ) -> bool {
-        let fact = Fact::Attempt(AttemptFact { attempt, step, message });
-        self.recorder.fact_durable(clock::now(), fact).await && self.remember(attempt, phase)
+    /// Tells all of it, then remembers what was told in one write.
+    async fn tell(&mut self, said: Vec<(AttemptFact, Option<Phase>)>) -> bool {
+        let (recorder, now) = (self.recorder.clone(), clock::now());
+        let told = join_all(said.into_iter().map(|(fact, phase)| {
+            let (attempt, recorder) = (fact.attempt, &recorder);
+            async move {
+                let durable = recorder.fact_durable(now, Fact::Attempt(fact)).await;
+                durable.then_some((attempt, phase))
+            }
+        }));
+        let told = told.await;
+        let kept: Vec<_> = told.iter().flatten().copied().collect();
+        self.remember(&kept) && kept.len() == told.len()
     }
 
-    fn remember(&mut self, attempt: AttemptId, phase: Option<Phase>) -> bool {
-        let stored = block_in_place(|| self.store.remember(attempt, phase));
+    fn remember(&mut self, phases: &[(AttemptId, Option<Phase>)]) -> bool {
+        let stored = block_in_place(|| self.store.remember(phases));
         stored.inspect_err(|error| tracing::error!(%error, "what was done cannot be stored")).is_ok()
     }
+}
+
+/// How the acts of a pass ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    Done,
+    /// There was more to do, and the lease must be looked at first.
+    Again,
+    Failed,
+}
+
+/// A write to the API server.
+enum Act {
+    Create(AttemptId, Value),
+    Delete(AttemptId, ObjectRef),
+}
+
+fn ray_job(namespace: String, name: String, uid: String) -> ObjectRef {
+    let (api_version, kind) = (squadron_ray::names::API_VERSION.to_owned(), "RayJob".to_owned());
+    ObjectRef { api_version, kind, namespace, name, uid }
 }

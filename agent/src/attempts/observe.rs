@@ -20,7 +20,7 @@ pub fn observe(cache: &Cache, logs: &Logs, desired: Option<&Desired>, memory: &M
     let wanted = desired.into_iter().flat_map(|desired| desired.attempts.iter().map(|attempt| attempt.id));
     let known: BTreeSet<AttemptId> = wanted.chain(memory.attempts().map(|(attempt, _)| attempt)).collect();
     let log_ended = known.into_iter().filter(|attempt| logs.is_settled(*attempt)).collect();
-    Observed { jobs, remains, log_ended, fenced: BTreeSet::new() }
+    Observed { jobs, remains, log_ended, ..Observed::default() }
 }
 
 fn seen(job: &Value, ours: Option<AttemptId>) -> ((String, String), SeenJob) {

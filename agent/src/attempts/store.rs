@@ -49,8 +49,14 @@ impl Store {
         Ok(())
     }
 
-    pub fn remember(&mut self, attempt: AttemptId, phase: Option<Phase>) -> Result<(), DiskError> {
-        self.memory.set(attempt, phase);
+    /// Remembers what became of attempts, in one write.
+    pub fn remember(&mut self, phases: &[(AttemptId, Option<Phase>)]) -> Result<(), DiskError> {
+        if phases.is_empty() {
+            return Ok(());
+        }
+        for (attempt, phase) in phases {
+            self.memory.set(*attempt, *phase);
+        }
         write(&self.memory_file, &self.memory)
     }
 }
@@ -129,7 +135,7 @@ mod tests {
         let attempt = AttemptId { job: "0196f0a0-0000-7000-8000-000000000001".parse().unwrap(), number: 1 };
         let mut store = Store::load(folder.path(), cluster(1)).unwrap();
         store.keep_desired(Some(&Desired { generation: 7, attempts: Vec::new() })).unwrap();
-        store.remember(attempt, Some(Phase::Created)).unwrap();
+        store.remember(&[(attempt, Some(Phase::Created))]).unwrap();
         let again = Store::load(folder.path(), cluster(1)).unwrap();
         assert_eq!(again.desired().unwrap().generation, 7);
         assert_eq!(again.memory.get(attempt), Some(Phase::Created));

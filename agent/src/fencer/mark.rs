@@ -4,20 +4,19 @@
 //! machine and the life of the fencer that left it, because no clock is compared with another's and no number of one life
 //! means anything to the next.
 
-use std::{collections::BTreeSet, fmt, str::FromStr};
+use std::{fmt, str::FromStr};
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
-use squadron_core::{
-    id::AttemptId,
-    lease::{LeaseObject, Terms, Tick},
-};
+use squadron_core::lease::{LeaseObject, Terms, Tick};
+
+use super::note::Note;
 
 /// Name of the fencer's Lease.
 pub const FENCER: &str = "squadron-fencer";
 /// Annotation of the fencer's Lease: its newest mark.
 pub const MARK: &str = "squadron.dev/fencer-mark";
-/// Annotation of the fencer's Lease: the attempts that it stopped, the newest last.
+/// Annotation of the fencer's Lease: the attempts that it stopped.
 pub const STOPPED: &str = "squadron.dev/fencer-stopped";
 /// Annotation of the agent's Lease: the newest mark that it had read before it looked at its clock.
 pub const ECHO: &str = "squadron.dev/fencer-echo";
@@ -30,21 +29,18 @@ pub const LENGTH: &str = "squadron.dev/lease-ms";
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Left {
     pub mark: String,
-    pub stopped: BTreeSet<AttemptId>,
+    pub stopped: Note,
 }
 
 /// Reads what the fencer left; nothing where there is none.
 pub async fn read(leases: &Api<Lease>) -> kube::Result<Option<Left>> {
     let found = leases.get_opt(FENCER).await?;
-    Ok(found.map(|lease| Left {
-        mark: annotation(&lease, MARK).to_owned(),
-        stopped: stopped(&lease).into_iter().collect(),
-    }))
+    Ok(found.map(|lease| Left { mark: annotation(&lease, MARK).to_owned(), stopped: stopped(&lease) }))
 }
 
 /// The attempts that a fencer's Lease says it stopped.
-pub fn stopped(lease: &Lease) -> Vec<AttemptId> {
-    serde_json::from_str(annotation(lease, STOPPED)).unwrap_or_default()
+pub fn stopped(lease: &Lease) -> Note {
+    Note::read(annotation(lease, STOPPED))
 }
 
 pub fn annotation<'a>(lease: &'a Lease, key: &str) -> &'a str {

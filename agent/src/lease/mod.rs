@@ -11,7 +11,7 @@ pub mod disk;
 mod tests;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -56,8 +56,10 @@ struct State {
 pub struct Leave {
     /// Attempts that may not be started, or not yet.
     pub not_started: BTreeMap<AttemptId, NotStarted>,
-    /// Attempts that must stop, each with the reason.
-    pub stops: BTreeMap<AttemptId, String>,
+    /// Attempts that must stop.
+    pub stops: BTreeSet<AttemptId>,
+    /// Why, for the log; empty while nothing must.
+    pub why: String,
 }
 
 impl Lease {
@@ -142,7 +144,7 @@ impl Lease {
     }
 
     /// What it says of a desired state; `running` are the attempts whose RayJob exists and has not ended.
-    pub fn leave(&self, desired: &Desired, running: &[AttemptId], now: Tick) -> Leave {
+    pub fn leave(&self, desired: &Desired, running: &BTreeSet<AttemptId>, now: Tick) -> Leave {
         let state = self.state();
         let answers = if state.generation == desired.generation { state.answers } else { 0 };
         let refusal = |attempt: &DesiredAttempt| {
@@ -156,9 +158,11 @@ impl Lease {
             .map(|attempt| (attempt.id, attempt.on_lost()))
             .collect();
         let terms = Terms { ttl: state.ttl, ..Terms::default() };
+        let stops = state.holder.must_stop(&held, &terms, now);
         Leave {
             not_started: desired.attempts.iter().filter_map(refusal).collect(),
-            stops: state.holder.must_stop(&held, &terms, now).into_iter().collect(),
+            why: stops.first().map(|(_, why)| why.clone()).unwrap_or_default(),
+            stops: stops.into_iter().map(|(attempt, _)| attempt).collect(),
         }
     }
 }

@@ -30,7 +30,7 @@ fn desired(attempt: DesiredAttempt) -> Desired {
 }
 
 fn refused(lease: &Lease, attempt: DesiredAttempt, now: u64) -> Option<NotStarted> {
-    let leave = lease.leave(&desired(attempt), &[], Tick(now));
+    let leave = lease.leave(&desired(attempt), &BTreeSet::new(), Tick(now));
     leave.not_started.into_values().next()
 }
 
@@ -83,7 +83,7 @@ fn what_must_stop_stops_at_the_end_counted_from_the_sending() {
     lease.promised(&promise(number, 4));
     let id = attempt("fence", None).id;
     let stops = |policy: &str, now: u64| {
-        !lease.leave(&desired(attempt(policy, None)), &[id], Tick(now)).stops.is_empty()
+        !lease.leave(&desired(attempt(policy, None)), &BTreeSet::from([id]), Tick(now)).stops.is_empty()
     };
     assert!(!stops("fence", 60_999) && stops("fence", 61_000) && stops("rerun", 61_000));
     assert!(!stops("wait", 999_000), "nobody starts it elsewhere by time");

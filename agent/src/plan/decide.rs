@@ -54,7 +54,7 @@ fn hold(attempt: &DesiredAttempt, look: &Look<'_>, plan: &mut Plan) {
     let seen = look.observed.jobs.get(&(attempt.namespace.clone(), attempt.name.clone()));
     match seen {
         Some(job) if job.ours == Some(attempt.id) => {
-            let stops = phase == Some(Phase::Fencing) || look.leave.stops.contains_key(&attempt.id);
+            let stops = phase == Some(Phase::Fencing) || look.leave.stops.contains(&attempt.id);
             if stops && !job.ended {
                 stop(attempt.id, phase, plan);
             } else {
@@ -64,7 +64,7 @@ fn hold(attempt: &DesiredAttempt, look: &Look<'_>, plan: &mut Plan) {
         Some(_) => plan.actions.push(refuse(attempt.id, taken(attempt))),
         None if phase == Some(Phase::Fencing) => stopped(attempt.id, look.observed, plan),
         None if matches!(phase, Some(Phase::Created | Phase::Released(_))) => {
-            plan.actions.extend(gone(attempt.id, look.observed));
+            plan.actions.extend(gone(attempt, look.observed));
         }
         None => start(attempt, look, plan),
     }
@@ -93,7 +93,7 @@ fn start(attempt: &DesiredAttempt, look: &Look<'_>, plan: &mut Plan) {
     let action = create(attempt, look.policy);
     let refused = !matches!(action, Action::Create { .. });
     match look.leave.not_started.get(&attempt.id) {
-        Some(NotStarted::CreatedBefore) => plan.actions.extend(gone(attempt.id, look.observed)),
+        Some(NotStarted::CreatedBefore) => plan.actions.extend(gone(attempt, look.observed)),
         _ if refused => plan.actions.push(action),
         // What a life before left of it must be gone first.
         _ if look.observed.remains.contains(&attempt.id) => {}
@@ -131,14 +131,16 @@ fn taken(attempt: &DesiredAttempt) -> String {
 }
 
 /// It was created once and is not there any more.
-fn gone(attempt: AttemptId, observed: &Observed) -> Option<Action> {
-    let (step, message) = if observed.fenced.contains(&attempt) {
+fn gone(attempt: &DesiredAttempt, observed: &Observed) -> Option<Action> {
+    let (step, message) = if observed.fenced.contains(&attempt.id) {
         (AttemptStep::Fenced, "the fencer stopped it because nobody renewed the lease of this cluster")
+    } else if observed.fenced_more && attempt.on_lost().stops_itself() {
+        (AttemptStep::Fenced, "it is gone, and the fencer stopped more than its note can name")
     } else {
         (AttemptStep::Removed, "someone other than Squadron deleted the RayJob")
     };
-    (!observed.remains.contains(&attempt))
-        .then(|| report(attempt, step, message.to_owned(), Some(Phase::Removed)))
+    (!observed.remains.contains(&attempt.id) && !observed.note_unread)
+        .then(|| report(attempt.id, step, message.to_owned(), Some(Phase::Removed)))
 }
 
 /// An attempt that this cluster no longer should hold.

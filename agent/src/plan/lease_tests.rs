@@ -47,7 +47,7 @@ fn refused(why: NotStarted) -> Leave {
 }
 
 fn over() -> Leave {
-    Leave { stops: [(id(), "the lease ended".to_owned())].into(), ..Leave::default() }
+    Leave { stops: [id()].into(), ..Leave::default() }
 }
 
 fn planned(observed: &Observed, memory: &Memory, leave: &Leave) -> Plan {
@@ -86,6 +86,35 @@ fn what_was_made_before_is_told_gone_and_not_made_again() {
     let fenced = Observed { fenced: BTreeSet::from([id()]), ..Observed::default() };
     let stopped = planned(&fenced, &Memory::default(), &before);
     assert_eq!(step(&stopped), Some((AttemptStep::Fenced, Some(Phase::Removed))));
+}
+
+#[test]
+fn a_note_that_cannot_name_everything_blames_no_person_for_a_fenced_attempt() {
+    let full = Observed { fenced_more: true, ..Observed::default() };
+    let before = refused(NotStarted::CreatedBefore);
+    let stopped = planned(&full, &Memory::default(), &before);
+    assert_eq!(step(&stopped), Some((AttemptStep::Fenced, Some(Phase::Removed))));
+    let mut waits = want();
+    waits.attempts[0].on_lost = "wait".into();
+    let gone = plan(Some(&waits), &full, &Memory::default(), &policy(), &before, NOW);
+    assert_eq!(
+        step(&gone),
+        Some((AttemptStep::Removed, Some(Phase::Removed))),
+        "the fencer stops no such job"
+    );
+}
+
+#[test]
+fn a_note_that_cannot_be_read_holds_up_no_stop() {
+    let mut both = want();
+    both.attempts.push(DesiredAttempt { name: "t-2".into(), ..both.attempts[0].clone() });
+    both.attempts[1].id.number = 2;
+    let unread = Observed { note_unread: true, ..here(false) };
+    let mut leave = over();
+    leave.not_started.insert(both.attempts[1].id, NotStarted::CreatedBefore);
+    let plan = plan(Some(&both), &unread, &remembered(Phase::Created), &policy(), &leave, NOW);
+    assert_eq!(plan.actions.last(), Some(&Action::Fence { attempt: id() }));
+    assert_eq!(step(&plan), None, "whether a person deleted the other one is not known yet");
 }
 
 #[test]

@@ -101,6 +101,10 @@ pub struct Observed {
     pub log_ended: BTreeSet<AttemptId>,
     /// Attempts that the fencer says it stopped.
     pub fenced: BTreeSet<AttemptId>,
+    /// It stopped more than it could name.
+    pub fenced_more: bool,
+    /// What it stopped is not known, so nothing is said of what is gone.
+    pub note_unread: bool,
 }
 
 /// What this agent may do. A pod of a job chooses any service account of its namespace, so whoever may send a job into

@@ -32,6 +32,8 @@ use crate::{
 };
 
 const OPENING: Duration = Duration::from_secs(10);
+/// Opening gets at least this long, however little is left of the lease.
+const HASTE: Duration = Duration::from_secs(3);
 const OUTBOX: usize = 16;
 /// Attempts that one message accepts; the rest follows with the next.
 const MOST_ACCEPTED: usize = 500;
@@ -60,7 +62,7 @@ struct Conversation<'a> {
 
 /// One connection, from dialling to its end.
 pub async fn converse(peer: &Peer, ends: &Ends) -> LinkError {
-    let opened = timeout(OPENING, open(peer, ends)).await;
+    let opened = timeout(OPENING.min(ends.longest_pause().max(HASTE)), open(peer, ends)).await;
     match opened {
         Ok(Ok((mut conversation, every))) => {
             tracing::info!("the control connection stands");

@@ -24,11 +24,11 @@ pub use token::TokenFile;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use squadron_core::id::AttemptId;
+use squadron_core::{id::AttemptId, lease::Standing};
 use tokio::{sync::watch, task::JoinSet};
 
 use self::backoff::Backoff;
-use crate::{arrivals::Pictures, lease::Lease, plan::Desired, spool::Spool};
+use crate::{arrivals::Pictures, clock, lease::Lease, plan::Desired, spool::Spool};
 
 /// Why a connection ended.
 #[derive(Debug, thiserror::Error)]
@@ -79,8 +79,9 @@ pub async fn run(peer: Arc<Peer>, ends: Ends) -> LinkError {
     let ends = Arc::new(ends);
     let mut connections = JoinSet::new();
     let (with, at) = (peer.clone(), ends.clone());
-    connections.spawn(async move { keep("control", || control::converse(&with, &at)).await });
-    connections.spawn(async move { keep("ingest", || ingest::send(&peer, &ends)).await });
+    connections
+        .spawn(async move { keep("control", || control::converse(&with, &at), || at.longest_pause()).await });
+    connections.spawn(async move { keep("ingest", || ingest::send(&peer, &ends), || Duration::MAX).await });
     match connections.join_next().await {
         Some(Ok(end)) => end,
         Some(Err(error)) => LinkError::Failed { step: "keep the connections", cause: error.to_string() },
@@ -88,8 +89,25 @@ pub async fn run(peer: Arc<Peer>, ends: Ends) -> LinkError {
     }
 }
 
-/// Dials again and again. Each call of `once` is one connection from dialling to its end.
-async fn keep<F>(name: &'static str, once: impl Fn() -> F) -> LinkError
+impl Ends {
+    /// The longest pause before dialling anew. While attempts are held that stop when the lease ends, pauses shrink with
+    /// what is left of it, so that a cut that ends before the lease stops nothing.
+    fn longest_pause(&self) -> Duration {
+        let stops = |desired: &Desired| desired.attempts.iter().any(|held| held.on_lost().stops_itself());
+        if !self.desired.borrow().as_ref().is_some_and(stops) {
+            return Duration::MAX;
+        }
+        let now = clock::tick();
+        match self.lease.standing(now).0 {
+            Standing::Held { until } => backoff::hurry(Duration::from_millis(until.since(now))),
+            Standing::Unknown | Standing::Ended { .. } => Duration::MAX,
+        }
+    }
+}
+
+/// Dials again and again. Each call of `once` is one connection from dialling to its end; no pause is longer than `longest`,
+/// unless the control plane asks for it.
+async fn keep<F>(name: &'static str, once: impl Fn() -> F, longest: impl Fn() -> Duration) -> LinkError
 where
     F: Future<Output = LinkError>,
 {
@@ -102,7 +120,7 @@ where
             LinkError::ComeAgain(pause) => *pause,
             _ => Duration::ZERO,
         };
-        let pause = backoff.next(began.elapsed(), rand::random::<f64>()).max(at_least);
+        let pause = backoff.next(began.elapsed(), rand::random::<f64>()).min(longest()).max(at_least);
         tracing::warn!(connection = name, reason = %end, pause_ms = pause.as_millis(), "connection to the control plane ended");
         tokio::time::sleep(pause).await;
     }

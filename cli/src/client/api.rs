@@ -20,6 +20,7 @@ use squadron_api::{
     route,
     token::{AddTokenReply, AddTokenRequest, Token},
     usage::{PriceSheetReply, Usage, UsageQuery},
+    what_if::{WhatIf, WhatIfQuery},
 };
 
 use super::{Client, ClientError, call::Call};
@@ -204,6 +205,14 @@ impl Client {
     pub async fn put_policy(&self, text: String, query: &PolicyQuery) -> Answer<PolicyReply> {
         let call = Call::change(Method::PUT, route::POLICY, "")
             .query("dry_run", query.dry_run.then_some(true))
+            .query("prune", query.prune.then_some(true))
+            .body("application/yaml", text);
+        self.ask(&call).await
+    }
+
+    /// Tells what policy would do; nothing is changed, so it may be asked again.
+    pub async fn what_if(&self, text: String, query: &WhatIfQuery) -> Answer<WhatIf> {
+        let call = Call::change(Method::POST, route::POLICY_WHAT_IF, "")
             .query("prune", query.prune.then_some(true))
             .body("application/yaml", text);
         self.ask(&call).await

@@ -4,13 +4,14 @@ use squadron_api::{
     job::{Attempt, Job, JobDetail},
     log::LogQuery,
 };
+use squadron_core::job::JobState;
 
 use super::{Outage, screen::Screen, wait};
 use crate::{
     client::{Client, ClientError, LogStream},
     failure::Failure,
     out::Out,
-    render::plain,
+    render::{plain, time::absolute},
 };
 
 /// What part of which output is wanted.
@@ -196,10 +197,21 @@ pub fn nothing_yet(job: &Job, offset: u64) -> String {
     }
 }
 
+/// What to say behind the last byte of an attempt that a person ended: a driver that is stopped tells of broken connections
+/// as if they were its own trouble.
+pub fn cut_short(detail: &JobDetail, attempt: Option<u32>) -> Option<String> {
+    let job = &detail.job;
+    let is_last = attempt.is_none_or(|number| number == job.attempt);
+    let at = job.ended_at.filter(|_| is_last && job.state == JobState::Cancelled)?;
+    let (name, sentence) = (plain(&job.name), plain(&job.sentence));
+    Some(format!(
+        "job {name} ended at {}: {sentence}; errors in its last lines may come from being stopped",
+        absolute(at)
+    ))
+}
+
 #[cfg(test)]
 mod tests {
-    use squadron_core::job::JobState;
-
     use super::*;
     use crate::render::job::tests::{NOW, job};
 
@@ -235,6 +247,18 @@ mod tests {
         assert_eq!(after(&detail(JobState::Running, &[true, false]), Some(1), false), Next::Attempt(2));
         assert_eq!(after(&detail(JobState::Queued, &[true]), Some(1), false), Next::Again);
         assert_eq!(after(&detail(JobState::Failed, &[true, true]), Some(2), false), Next::Done);
+    }
+
+    #[test]
+    fn the_end_of_a_cancelled_job_s_log_says_who_ended_it() {
+        let mut cancelled = detail(JobState::Cancelled, &[true, true]);
+        (cancelled.job.attempt, cancelled.job.ended_at) = (2, Some(NOW));
+        cancelled.job.sentence = "cancelled by ann (wrong data) and gone from east".into();
+        let said = cut_short(&cancelled, None).unwrap_or_default();
+        assert!(said.contains("Z: cancelled by ann (wrong data) and gone from east; errors in"), "{said}");
+        assert_eq!(cut_short(&cancelled, Some(2)), Some(said));
+        assert_eq!(cut_short(&cancelled, Some(1)), None, "that one ended otherwise");
+        assert_eq!(cut_short(&detail(JobState::Failed, &[true]), None), None);
     }
 
     #[test]

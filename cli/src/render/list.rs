@@ -6,7 +6,7 @@ use squadron_api::Page;
 
 use super::{
     View,
-    fit::clipped,
+    narrow::fitted,
     table::{Cell, Column, csv, table},
 };
 
@@ -57,7 +57,7 @@ pub fn list<T: Row>(page: &Page<T>, format: ListFormat, view: View) -> String {
     let rows = |wide| page.items.iter().map(|item| item.cells(wide, view)).collect::<Vec<_>>();
     match format {
         ListFormat::Table | ListFormat::Wide if page.items.is_empty() => String::new(),
-        ListFormat::Table => clipped(&table(T::columns(false), &rows(false), view.colour), view.width),
+        ListFormat::Table => fitted(T::columns(false), &rows(false), view),
         ListFormat::Wide => table(T::columns(true), &rows(true), view.colour),
         ListFormat::Csv => records(&page.items),
         ListFormat::Name => {

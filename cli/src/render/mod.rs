@@ -13,6 +13,7 @@ pub mod incident;
 pub mod job;
 pub mod list;
 pub mod money;
+pub mod narrow;
 pub mod place;
 pub mod policy;
 pub mod queue;
@@ -22,6 +23,7 @@ pub mod time;
 pub mod token;
 pub mod tree;
 pub mod usage;
+pub mod what_if;
 pub mod why;
 
 use squadron_core::time::Timestamp;

@@ -6,9 +6,10 @@ use squadron_core::preference::price;
 use super::{
     View,
     amount::resources,
+    narrow::fitted,
     or_dash, plain,
     style::Style,
-    table::{Cell, Column, left, right, table},
+    table::{Cell, Column, left, right},
     time::absolute,
     why::steps_of,
 };
@@ -70,7 +71,7 @@ fn choice(candidates: &[Candidate], refused: &[Refused], left_out: u32, view: Vi
     if !refused.is_empty() {
         let columns = [left("CLUSTER"), left("CODE"), left("FREE"), left("OF"), left("WHY")];
         let rows: Vec<Vec<Cell>> = refused.iter().map(refusal).collect();
-        text.push_str(&format!("\nCannot take it now\n{}", table(&columns, &rows, view.colour)));
+        text.push_str(&format!("\nCannot take it now\n{}", fitted(&columns, &rows, view)));
     }
     if left_out > 0 {
         text.push_str(&format!("\n{left_out} more clusters are not listed\n"));
@@ -91,7 +92,7 @@ fn ranked(candidates: &[Candidate], view: View) -> String {
             cells
         })
         .collect();
-    table(&columns, &rows, view.colour)
+    fitted(&columns, &rows, view)
 }
 
 /// Terms of a later server have no title of their own.

@@ -44,7 +44,8 @@ impl From<String> for Cell {
     }
 }
 
-const GAP: &str = "   ";
+/// Between two columns.
+pub const GAP: &str = "   ";
 
 /// Heading and rows, each line ended by a newline, no spaces at line ends.
 pub fn table(columns: &[Column], rows: &[Vec<Cell>], colour: bool) -> String {
@@ -54,7 +55,8 @@ pub fn table(columns: &[Column], rows: &[Vec<Cell>], colour: bool) -> String {
     std::iter::once(&heading).chain(rows).map(|row| line(columns, &widths, row, colour)).collect()
 }
 
-fn width_of(column: &Column, index: usize, rows: &[Vec<Cell>]) -> usize {
+/// Characters of the widest cell, heading included.
+pub fn width_of(column: &Column, index: usize, rows: &[Vec<Cell>]) -> usize {
     let cells = rows.iter().filter_map(|row| row.get(index)).map(|cell| cell.text.chars().count());
     cells.chain([column.title.len()]).max().unwrap_or(0)
 }

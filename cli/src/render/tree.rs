@@ -94,7 +94,7 @@ fn amounts(quota: &QueueQuota) -> Vec<Cell> {
 }
 
 /// In the unit of the resource.
-fn amount_of(resource: &str, amount: Option<i64>) -> String {
+pub fn amount_of(resource: &str, amount: Option<i64>) -> String {
     match (amount, resource) {
         (None, _) => "unknown".to_owned(),
         (Some(amount), "cpu") => cores(amount),
@@ -108,10 +108,15 @@ fn decimal(thousandths: i64) -> String {
     cores(thousandths)
 }
 
+/// Thousandths as per cent.
+pub fn percent(share: i64) -> String {
+    format!("{}.{}%", share / 10, share % 10)
+}
+
 /// The weighted share in per cent; a root has none.
 fn share(queue: &Queue) -> String {
     match queue.share {
-        Some(share) => format!("{}.{}%", share / 10, share % 10),
+        Some(share) => percent(share),
         None if queue.parent.is_none() => "-".to_owned(),
         None => "unknown".to_owned(),
     }
@@ -179,6 +184,7 @@ mod tests {
         QueueQuota {
             flavor: "h100".into(),
             resource: resource.into(),
+            declared: true,
             nominal: 0,
             total,
             borrowing_limit: None,

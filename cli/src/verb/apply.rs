@@ -1,7 +1,10 @@
 //! `apply`, `diff` and `policy`: queues with quotas, flavors and priority classes as they are declared.
 
 use clap::{Args, ValueEnum};
-use squadron_api::policy::{PolicyQuery, PolicyReply};
+use squadron_api::{
+    policy::{PolicyQuery, PolicyReply},
+    what_if::WhatIfQuery,
+};
 use squadron_core::quota::{Policy, check::check};
 
 use crate::{
@@ -13,6 +16,7 @@ use crate::{
         count,
         list::{ItemFormat, item},
         policy::{changes, tally},
+        what_if::what_if,
     },
     texts::Texts,
 };
@@ -20,6 +24,7 @@ use crate::{
 const APPLY_HELP: &str = "\
 Examples:
   squadron apply -f policy.yaml --dry-run          # the server checks it and tells what would change
+  squadron apply -f policy.yaml --what-if          # which jobs would start, which would wait for what; changes nothing
   squadron apply -f policy.yaml
   squadron apply -f flavors.yaml -f teams/         # several files, or all of a folder
   squadron policy | sed s/8/16/ | squadron apply -f -
@@ -32,6 +37,7 @@ what it does not name.";
 const DIFF_HELP: &str = "\
 Examples:
   squadron diff -f policy.yaml                     # what apply would change
+  squadron diff -f policy.yaml --what-if           # and what that would do to jobs and queues now
   squadron diff -f teams/ --prune -o json";
 
 const POLICY_HELP: &str = "\
@@ -47,6 +53,7 @@ pub struct ApplyArgs {
     what: What,
     /// Check everything and change nothing; `client` does not even ask the server
     #[arg(long, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "server")]
+    #[arg(conflicts_with = "what_if")]
     dry_run: Option<DryRun>,
 }
 
@@ -71,6 +78,9 @@ struct What {
     /// Also remove what the files do not name
     #[arg(long)]
     prune: bool,
+    /// Change nothing; tell which waiting jobs would start now, which would wait for what, and where queues would stand
+    #[arg(long)]
+    what_if: bool,
     /// Format
     #[arg(short, long, value_enum, default_value_t)]
     output: ItemFormat,
@@ -103,15 +113,32 @@ pub async fn policy(_args: PolicyArgs, app: &App) -> Result<Exit, Failure> {
 }
 
 async fn put(what: &What, texts: &Texts, dry_run: bool, app: &App) -> Result<Exit, Failure> {
+    if what.what_if {
+        return look(what, texts, app).await;
+    }
     let query = PolicyQuery { dry_run, prune: what.prune };
-    let reply = app.client()?.put_policy(texts.text.clone(), &query).await.map_err(|error| match error {
-        ClientError::Refused(problem) => Failure::from(texts.in_files(*problem)),
-        other => other.into(),
-    })?;
+    let reply =
+        app.client()?.put_policy(texts.text.clone(), &query).await.map_err(|error| told(error, texts))?;
     let colour = app.out.colour;
     app.out.data(&item(&reply, what.output, || changes(&reply.changes, colour)))?;
     app.out.note(&outcome(&reply));
     Ok(Exit::Ok)
+}
+
+async fn look(what: &What, texts: &Texts, app: &App) -> Result<Exit, Failure> {
+    let query = WhatIfQuery { prune: what.prune };
+    let told = app.client()?.what_if(texts.text.clone(), &query).await.map_err(|error| told(error, texts))?;
+    app.out.data(&item(&told, what.output, || what_if(&told, app.view(told.as_of))))?;
+    app.out.note("nothing was changed; apply it without --what-if");
+    Ok(Exit::Ok)
+}
+
+/// What the server says of lines, said of files.
+fn told(error: ClientError, texts: &Texts) -> Failure {
+    match error {
+        ClientError::Refused(problem) => Failure::from(texts.in_files(*problem)),
+        other => other.into(),
+    }
 }
 
 fn outcome(reply: &PolicyReply) -> String {

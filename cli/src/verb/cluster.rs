@@ -17,6 +17,7 @@ use crate::{
     follow::Outage,
     render::{
         cluster::{identity, show},
+        count,
         fit::wrapped,
         list::{ItemFormat, ListFormat, item, list},
         plain,
@@ -58,7 +59,8 @@ An identity that was offered anew and that nobody accepted is turned away with i
 const LIST_HELP: &str = "\
 Examples:
   squadron cluster list
-  squadron cluster list -o wide";
+  squadron cluster list -o wide
+  squadron cluster list --all            # revoked ones too";
 
 const SHOW_HELP: &str = "\
 Examples:
@@ -69,7 +71,7 @@ const REVOKE_HELP: &str = "\
 Examples:
   squadron cluster revoke east
 
-The agent of a revoked cluster is refused from then on. Its lease ends: jobs with policy fence or rerun stop there and start elsewhere, those with policy wait run on.";
+The agent of a revoked cluster is refused from then on. It is no longer listed, except with --all. Its lease ends: jobs with policy fence or rerun stop there and start elsewhere, those with policy wait run on.";
 
 const LABEL_HELP: &str = "\
 Examples:
@@ -171,6 +173,9 @@ enum ClusterVerb {
 
 #[derive(Debug, Args)]
 struct ListArgs {
+    /// Revoked clusters too
+    #[arg(short, long)]
+    all: bool,
     /// Format
     #[arg(short, long, value_enum, default_value_t)]
     output: ListFormat,
@@ -274,10 +279,17 @@ fn then(reply: &AddClusterReply, name: &ClusterName, program: &str) -> String {
 }
 
 async fn run_list(args: &ListArgs, app: &App) -> Result<Exit, Failure> {
-    let page = app.client()?.clusters().await?;
+    let mut page = app.client()?.clusters().await?;
+    let everything = page.items.len();
+    page.items.retain(|cluster| args.all || cluster.state != "revoked");
+    let hidden = everything - page.items.len();
     app.out.data(&list(&page, args.output, app.view(page.as_of)))?;
-    if page.items.is_empty() {
+    if everything == 0 {
         app.out.note(&format!("no clusters yet; invite one with {} cluster add NAME", app.program));
+    }
+    if hidden > 0 {
+        let verb = if hidden == 1 { "is" } else { "are" };
+        app.out.note(&format!("{} {verb} not shown; --all shows them", count(hidden, "revoked cluster")));
     }
     for cluster in &page.items {
         if cluster.silent_since.is_some() {

@@ -46,6 +46,8 @@ pub async fn run(args: LogsArgs, app: &App) -> Result<Exit, Failure> {
     };
     if end == args.offset && !args.follow {
         app.out.note(&log::nothing_yet(&job, args.offset));
+    } else if let Some(said) = log::cut_short(&client.job(&job.id.to_string()).await?, args.attempt) {
+        app.out.note(&said);
     }
     Ok(Exit::Ok)
 }

@@ -59,7 +59,7 @@ Examples:
   squadron queue list -o name
 
 NOMINAL is what a queue has with everything below it. BORROWED is what it uses above that, LENT what others use of it, told in \
-proportion to what each leaves unused. SHARE is the greatest part of what its parent can lend that it borrows, over its weight.";
+proportion to what each leaves unused. SHARE is the greatest part of what its parent can lend, with what that may borrow itself, that it borrows, over its weight.";
 
 /// Queues: add, set, show, waiting, list
 #[derive(Debug, Args)]

@@ -18,6 +18,7 @@ pub mod queue;
 pub mod route;
 pub mod token;
 pub mod usage;
+pub mod what_if;
 
 use serde::{Deserialize, Serialize};
 use squadron_core::time::Timestamp;

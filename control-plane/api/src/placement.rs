@@ -175,12 +175,12 @@ pub struct DecisionQuery {
 pub struct Decision {
     /// Counts from 1; older ones than the first that is listed are not kept.
     pub number: u32,
-    /// The attempt that a placement made.
+    /// The attempt that a placement made, or that was asked to stop.
     pub attempt: Option<u32>,
-    /// `assigned` or `blocked`.
+    /// `assigned`, `blocked`, `stopped` (for another job) or `makes_room` (others were asked to stop for it).
     pub outcome: String,
     /// Of a placement: the term that decided, empty when no other cluster had room or all terms were equal. Of a wait: the
-    /// codes with their clusters.
+    /// codes with their clusters. Of a stop: `RECLAIM` or `PRIORITY`.
     pub cause: String,
     pub sentence: String,
     /// Of a placement.

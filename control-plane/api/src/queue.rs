@@ -39,8 +39,8 @@ pub struct Queue {
     #[serde(default)]
     #[schema(value_type = Object)]
     pub used: Resources,
-    /// The greatest part that it borrows of what its parent can lend, over its weight, in thousandths; absent for a root,
-    /// and where use cannot be told.
+    /// The greatest part that it borrows of what its parent can lend, with what that may borrow itself, over its weight, in
+    /// thousandths and over all flavors; absent for a root, and where its tree cannot be counted.
     #[serde(default)]
     pub share: Option<i64>,
     /// By flavor and resource; empty where nothing is limited.
@@ -55,6 +55,9 @@ pub struct QueueQuota {
     pub flavor: String,
     /// `cpu`, `memory` or `gpu`.
     pub resource: String,
+    /// Whether the queue itself names it; one that names nothing uses what its parent may.
+    #[serde(default)]
+    pub declared: bool,
     /// Its own.
     pub nominal: i64,
     /// With everything below it.

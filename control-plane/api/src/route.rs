@@ -70,9 +70,13 @@ pub const QUEUE_LOSS: &str = "/api/v1/queues/loss";
 /// `POST` a [`crate::queue::AddQueueRequest`], answers [`crate::queue::Queue`]; `GET` a page of it; `PUT` a
 /// [`crate::queue::SetTemplateRequest`].
 pub const QUEUES: &str = "/api/v1/queues";
+/// `POST` a [`crate::what_if::QuotaEdits`], answers [`crate::what_if::WhatIf`]; nothing is changed.
+pub const QUEUE_WHAT_IF: &str = "/api/v1/queues/what-if";
 /// `PUT` policy as YAML with a [`crate::policy::PolicyQuery`], answers [`crate::policy::PolicyReply`]; `GET` all of it as YAML
 /// that can be put again.
 pub const POLICY: &str = "/api/v1/policy";
+/// `POST` policy as YAML with a [`crate::what_if::WhatIfQuery`], answers [`crate::what_if::WhatIf`]; nothing is changed.
+pub const POLICY_WHAT_IF: &str = "/api/v1/policy/what-if";
 /// `GET` with a [`crate::placement::WaitingQuery`]: a page of [`crate::placement::WaitingJob`], in the order in which the
 /// dispatcher looks at them.
 pub const QUEUE_WAITING: &str = "/api/v1/queues/waiting";

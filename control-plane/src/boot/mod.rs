@@ -157,6 +157,7 @@ fn settings(options: &Serve, people: SocketAddr, ca_bundle: String) -> Settings 
         heartbeat,
         lease: Settings::terms(heartbeat, options.lease.into()),
         finished_retention: Duration::from_secs(options.finished_retention.into()),
+        protected_run: Duration::from_secs(options.protected_run.into()),
     }
 }
 
@@ -188,7 +189,7 @@ fn work(
     let manners = Manners { name: "agents", doorman: Some(doorman), streams: AGENT_STREAMS };
     let serve = listen::serve(agents, grpc, link::router(app, stop.clone()), manners, stop.clone());
     spawn_part(&mut work, stop, serve);
-    spawn_until(&mut work, stop, tasks::run(app.clone()));
+    spawn_part(&mut work, stop, tasks::run_until(stop.clone(), app.clone()));
     spawn_until(&mut work, stop, tls::renew_forever(source, live.clone()));
     Ok(work)
 }

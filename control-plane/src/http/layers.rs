@@ -1,4 +1,4 @@
-//! What stands around every handler, from the outside in: host, request id, security headers, Ray's manners where Ray's
+//! What stands around every handler, from the outside in: host, request id, security headers, compression, Ray's manners where Ray's
 //! client speaks, one error shape, panic guard, body limit.
 
 use std::{any::Any, time::Duration};
@@ -12,7 +12,13 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use squadron_api::error::{Code, Problem};
-use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::{
+    catch_panic::CatchPanicLayer,
+    compression::{
+        CompressionLayer, Predicate,
+        predicate::{NotForContentType, SizeAbove},
+    },
+};
 
 use super::{
     error::{Api, respond},
@@ -26,6 +32,8 @@ const BODY_LIMIT: usize = 1024 * 1024;
 const DEADLINE: Duration = Duration::from_secs(30);
 /// The same for a package, which may be large and the line slow.
 const UPLOAD_DEADLINE: Duration = Duration::from_secs(15 * 60);
+/// Bytes of an answer below which compressing it saves nothing.
+const COMPRESS_ABOVE: u64 = 1024;
 /// No inline script or style, nothing from elsewhere, no frame around us.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
      connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
@@ -38,9 +46,20 @@ pub fn around<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> 
         .layer(middleware::from_fn(deadline))
         .layer(middleware::from_fn(one_shape))
         .layer(middleware::from_fn(manners::observe))
+        .layer(CompressionLayer::new().gzip(true).compress_when(is_worth_it()))
         .layer(middleware::from_fn(security_headers))
         .layer(middleware::from_fn(request_id::assign))
         .layer(middleware::map_request(name_host))
+}
+
+/// Answers as texts: JSON, YAML, scripts, pages. What arrives bit by bit, or is a program's bytes, goes out as it is: a
+/// compressor would hold back what a reader waits for.
+fn is_worth_it() -> impl Predicate {
+    SizeAbove::new(COMPRESS_ABOVE)
+        .and(NotForContentType::SSE)
+        .and(NotForContentType::const_new("application/octet-stream"))
+        .and(NotForContentType::const_new("text/plain"))
+        .and(NotForContentType::IMAGES)
 }
 
 /// HTTP/2 names the host in the request's target, HTTP/1.1 in a header. Handlers find it in the header either way.
@@ -162,6 +181,33 @@ mod tests {
         let router: Router = around(Router::new().route("/", get(stuck)));
         let response = router.oneshot(Request::new(Body::empty())).await.unwrap();
         assert_eq!(response.status(), StatusCode::REQUEST_TIMEOUT);
+    }
+
+    async fn long(kind: &'static str) -> Response {
+        ([(header::CONTENT_TYPE, kind)], "job ".repeat(1_000)).into_response()
+    }
+
+    #[tokio::test]
+    async fn lists_are_compressed_and_what_arrives_bit_by_bit_is_not() {
+        let router: Router = around(
+            Router::new()
+                .route("/list", get(|| long("application/json")))
+                .route("/events", get(|| long("text/event-stream")))
+                .route("/log", get(|| long("application/octet-stream")))
+                .route("/short", get(|| async { axum::Json("no") })),
+        );
+        for (path, asked, expected) in [
+            ("/list", "gzip", Some("gzip")),
+            ("/list", "identity", None),
+            ("/events", "gzip", None),
+            ("/log", "gzip", None),
+            ("/short", "gzip", None),
+        ] {
+            let request = Request::get(path).header(header::ACCEPT_ENCODING, asked);
+            let response = router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+            let encoding = response.headers().get(header::CONTENT_ENCODING);
+            assert_eq!(encoding.map(|it| it.to_str().unwrap()), expected, "{path} {asked}");
+        }
     }
 
     async fn broken() -> &'static str {

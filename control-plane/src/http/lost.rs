@@ -1,7 +1,8 @@
 //! Lost clusters: an operator's word that nothing runs there any more, and what a queue says about such jobs.
 //!
 //! Invariant: a word needs a person and a reason, and both are in the audit log before the first attempt is closed; a
-//! cluster that is heard cannot be declared dead. Repeating a word is harmless.
+//! cluster that is heard cannot be declared dead, and one that is heard while a word is carried out keeps what was not
+//! closed by then. Repeating a word is harmless.
 
 use axum::{
     Json,
@@ -17,11 +18,12 @@ use squadron_api::{
 };
 use squadron_core::{
     authz::{Action, Object},
-    id::{AttemptId, ClusterId},
+    id::AttemptId,
     lease::{Policy, Proof, Refusal, Word},
     name::QueueName,
+    sentence::count,
 };
-use squadron_store::{audit, job::advance, loss};
+use squadron_store::{audit, loss};
 use utoipa::OpenApi;
 
 use super::{
@@ -31,7 +33,11 @@ use super::{
     jobs, page,
     routes::{Access, Routes},
 };
-use crate::{clock, state::AppState, tasks::lost};
+use crate::{
+    clock,
+    state::AppState,
+    tasks::lost::{self, HeardAgain, Provided},
+};
 
 /// These routes' part of the OpenAPI document.
 #[derive(OpenApi)]
@@ -56,20 +62,13 @@ async fn declare_dead(
 ) -> Result<Json<ShownCluster>> {
     let word = word(&caller, &request)?;
     let row = clusters::find(&app, &cluster).await?;
-    if !is_silent(&app, row.last_heard_at) {
+    let before = app.store.last_word(row.id).await?;
+    if !is_silent(&app, before.heard_at) {
         return Err(heard(&row.name));
     }
     keep(&app, &caller.entry("cluster.declare_dead", &row.name, &request.reason)).await?;
-    loop {
-        let held = app.store.held_by(&[row.id]).await?;
-        let mut closed = 0;
-        for held in held.iter().filter(|held| held.live.cluster == row.id) {
-            closed += u32::from(close(&app, held.live.id, row.id, &word).await?);
-        }
-        // What was given to it meanwhile, or did not fit into one look, is closed as well.
-        if closed == 0 {
-            break;
-        }
+    if let Err(again) = lost::close_on_a_word(&app, row.id, before, &word).await? {
+        return Err(heard_again(&row.name, again));
     }
     app.wake.changed("cluster", row.id, row.version);
     clusters::shown(&app, row).await
@@ -88,14 +87,17 @@ async fn vouch(
     let row = jobs::find_for(&app, &caller, &job).await?;
     let cluster = row.cluster.clone().filter(|_| !row.state.is_terminal());
     let Some(cluster) = cluster else { return Err(nowhere(&row.name)) };
-    if !is_silent(&app, row.cluster_heard_at) {
-        return Err(heard(&cluster));
-    }
     let cluster = clusters::find(&app, &cluster).await?;
+    let before = app.store.last_word(cluster.id).await?;
+    if !is_silent(&app, before.heard_at) {
+        return Err(heard(&cluster.name));
+    }
     keep(&app, &caller.entry("job.vouch", row.id, &request.reason)).await?;
-    let attempt = AttemptId { job: row.id, number: row.attempt };
-    if !close(&app, attempt, cluster.id, &word).await? {
-        return Err(nowhere(&row.name));
+    let proof = Proof::operators_word(AttemptId { job: row.id, number: row.attempt }, &word);
+    match lost::close(&app, cluster.id, Provided::Unheard(before), &[proof]).await? {
+        Some(0) => return Err(nowhere(&row.name)),
+        Some(_) => {}
+        None => return Err(heard_again(&cluster.name, HeardAgain { closed: 0 })),
     }
     let row = jobs::find(&app, &row.id.to_string()).await?;
     Ok(Json(jobs::show(&row, page::silence(&app))))
@@ -169,6 +171,17 @@ fn heard(cluster: &str) -> Api {
     )
 }
 
+fn heard_again(cluster: &str, again: HeardAgain) -> Api {
+    let closed = count(again.closed, "attempt");
+    Api::new(
+        Code::Conflict,
+        format!(
+            "{cluster} was heard again while the word was carried out; {closed} had been given up by then"
+        ),
+        "its agent stops what was given up and says itself what else runs there; look at it with `squadron cluster list`",
+    )
+}
+
 fn nowhere(job: &str) -> Api {
     Api::new(
         Code::Conflict,
@@ -180,26 +193,4 @@ fn nowhere(job: &str) -> Api {
 async fn keep(app: &AppState, entry: &audit::Entry) -> Result<()> {
     let kept = app.store.txn("lost.word", entry, |db, entry| Box::pin(audit::insert(db, entry)));
     Ok(kept.await?)
-}
-
-/// Closes an attempt on an operator's word. False if it is not live there any more.
-async fn close(app: &AppState, attempt: AttemptId, cluster: ClusterId, word: &Word) -> Result<bool> {
-    let proof = Proof::operators_word(attempt, word);
-    let version = app
-        .store
-        .txn("lost.word", &(attempt, cluster, proof), |db, (attempt, cluster, proof)| {
-            Box::pin(async move {
-                let Some(job) = advance::lock(db, attempt.job).await? else { return Ok(None) };
-                let there = job.attempt.as_ref().is_some_and(|newest| newest.cluster == *cluster);
-                if job.attempt_id() != Some(*attempt) || !there {
-                    return Ok(None);
-                }
-                lost::save(db, &job, proof).await
-            })
-        })
-        .await?;
-    if let Some(version) = version {
-        lost::tell(app, attempt, version);
-    }
-    Ok(version.is_some())
 }

@@ -16,6 +16,7 @@ pub mod incidents;
 pub mod jobs;
 mod layers;
 pub mod logs;
+mod looks;
 pub mod lost;
 #[cfg(test)]
 mod lost_tests;

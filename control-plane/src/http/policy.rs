@@ -2,6 +2,10 @@
 //!
 //! Invariant: what is refused changed nothing, and every refusal names the thing, and the line where the text says it.
 
+mod what_if;
+#[cfg(test)]
+mod what_if_tests;
+
 use axum::{
     Json,
     extract::{Query, State},
@@ -35,15 +39,15 @@ use crate::{clock, state::AppState, wake::Topic};
 
 /// These routes' part of the OpenAPI document.
 #[derive(OpenApi)]
-#[openapi(paths(read, put))]
+#[openapi(paths(read, put, what_if::of_text, what_if::of_edits))]
 pub struct Doc;
 
 pub fn mount(routes: Routes) -> Routes {
-    routes.get(route::POLICY, Access::Needs(Action::ReadQueues), read).put(
-        route::POLICY,
-        Access::Needs(Action::WritePolicy),
-        put,
-    )
+    routes
+        .get(route::POLICY, Access::Needs(Action::ReadQueues), read)
+        .put(route::POLICY, Access::Needs(Action::WritePolicy), put)
+        .post(route::POLICY_WHAT_IF, Access::Needs(Action::WritePolicy), what_if::of_text)
+        .post(route::QUEUE_WHAT_IF, Access::Needs(Action::WritePolicy), what_if::of_edits)
 }
 
 /// Everything that is declared, as a text that can be put again.

@@ -4,34 +4,34 @@ use std::collections::BTreeMap;
 
 use squadron_api::queue::{Queue, QueueQuota};
 use squadron_core::{
+    dispatch::{Input, gang_total},
     quota::{
-        Policy, Resource,
-        standing::{Line, Standing, Use, standings},
+        Resource,
+        standing::{Line, Standing, standings},
     },
     resources::Resources,
 };
 use squadron_store::queue;
 
-use super::error::Result;
+use super::{error::Result, page};
 use crate::state::AppState;
 
 /// All queues: roots by name, each followed by what stands below it.
 pub async fn queues(app: &AppState) -> Result<Vec<Queue>> {
-    let (rows, policy, used) =
-        (app.store.queues().await?, app.store.policy().await?, app.store.quota_use().await?);
-    Ok(shown(rows, &policy, &used))
+    let (rows, input) = (app.store.queues().await?, app.store.quota_use(page::silence(app)).await?);
+    Ok(shown(rows, &input))
 }
 
-fn shown(rows: Vec<queue::Queue>, policy: &Policy, used: &BTreeMap<String, Use>) -> Vec<Queue> {
-    let mut standings = standings(policy, used);
+fn shown(rows: Vec<queue::Queue>, input: &Input) -> Vec<Queue> {
+    let (mut standings, used) = (standings(&input.policy, &input.clusters), used(input));
     let mut rows: BTreeMap<String, queue::Queue> =
         rows.into_iter().map(|row| (row.name.clone(), row)).collect();
     let mut shown = Vec::new();
-    for (depth, declared) in policy.in_order() {
+    for (depth, declared) in input.policy.in_order() {
         // A queue that was added between the two reads comes with the next one.
         let Some(row) = rows.remove(&declared.name) else { continue };
         let standing = standings.remove(&declared.name).unwrap_or_default();
-        let held = used.get(&declared.name).map(Use::total).unwrap_or_default();
+        let held = used.get(declared.name.as_str()).copied().unwrap_or_default();
         shown.push(Queue {
             name: row.name,
             queued: row.queued,
@@ -50,7 +50,19 @@ fn shown(rows: Vec<queue::Queue>, policy: &Policy, used: &BTreeMap<String, Use>)
     shown
 }
 
-fn lines(standing: &Standing) -> Vec<QueueQuota> {
+/// What the live attempts of each queue hold: as charged, or all that they asked for where that was not recorded.
+fn used(input: &Input) -> BTreeMap<&str, Resources> {
+    let mut used = BTreeMap::<&str, Resources>::new();
+    for held in input.clusters.iter().flat_map(|cluster| cluster.attempts.iter().chain(&cluster.leaving)) {
+        let sum = used.entry(held.queue.as_str()).or_default();
+        let charged = held.usage.values().copied().sum();
+        *sum = *sum + if held.usage.is_empty() { gang_total(&held.gang) } else { charged };
+    }
+    used
+}
+
+/// The lines of a standing, by flavor and resource.
+pub fn lines(standing: &Standing) -> Vec<QueueQuota> {
     standing.lines.iter().map(|((flavor, resource), line)| quota(flavor, *resource, line)).collect()
 }
 
@@ -58,6 +70,7 @@ fn quota(flavor: &str, resource: Resource, line: &Line) -> QueueQuota {
     QueueQuota {
         flavor: flavor.to_owned(),
         resource: resource.word().to_owned(),
+        declared: line.declared,
         nominal: line.nominal,
         total: line.total,
         borrowing_limit: line.borrowing_limit,

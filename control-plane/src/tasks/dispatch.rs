@@ -4,10 +4,10 @@
 //! plan did not foresee is seen by the next pass.
 
 mod assign;
+mod preempt;
 
 use squadron_core::{
-    desired,
-    dispatch::{Assign, Blocked, Input, Plan, plan},
+    dispatch::{Blocked, Input, Plan, plan},
     id::JobId,
 };
 use squadron_store::{
@@ -18,7 +18,6 @@ use squadron_store::{
 };
 use uuid::Uuid;
 
-use self::assign::Done;
 use super::{Left, duty, estimates};
 use crate::{clock, state::AppState, wake::Topic};
 
@@ -32,22 +31,23 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
         return Ok(Left::Nothing);
     }
     let (input, plan) = decide(snapshot(app).await?).await;
-    let mut blocked = plan.blocked;
+    let mut whole = true;
     for batch in plan.assign.chunks(BATCH) {
-        let done = assign::commit(app, &term, &input, batch).await?;
-        for (assign, done) in batch.iter().zip(done) {
-            match done {
-                Done::Assigned(version) => {
-                    tracing::info!(job = %assign.job, cluster = %assign.cluster, because = assign.because, "assigned");
-                    app.wake.changed("job", assign.job, version);
-                }
-                Done::TooLong => blocked.extend(held_back(&input, assign, &blocked)),
-                Done::Changed => {}
+        let versions = assign::commit(app, &term, &input, batch).await?;
+        whole &= versions.len() == batch.len();
+        for assign in batch {
+            if let Some(version) = versions.get(&assign.job) {
+                tracing::info!(job = %assign.job, cluster = %assign.cluster, because = assign.because, "assigned");
+                app.wake.changed("job", assign.job, *version);
             }
         }
         app.wake.notify(Topic::Desired);
     }
-    for (job, version) in explain(app, &term, &blocked).await? {
+    // What was to stop was chosen for the fleet with all of these placed.
+    if whole {
+        preempt::carry_out(app, &term, &plan.making, &plan.dropped).await?;
+    }
+    for (job, version) in explain(app, &term, &plan.blocked).await? {
         app.wake.changed("job", job, version);
     }
     Ok(Left::Nothing)
@@ -64,23 +64,11 @@ async fn decide(input: Input) -> (Input, Plan) {
 
 async fn snapshot(app: &AppState) -> Result<Input> {
     let silence = app.settings.silence(clock::now());
-    app.store
+    let input = app
+        .store
         .txn("dispatch.snapshot", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence)))
-        .await
-}
-
-fn name_of<'a>(input: &'a Input, assign: &Assign) -> &'a str {
-    input.clusters.iter().find(|cluster| cluster.id == assign.cluster).map_or("", |found| &found.name)
-}
-
-fn held_back(input: &Input, assign: &Assign, blocked: &[Blocked]) -> Option<Blocked> {
-    let job = input.waiting.iter().find(|job| job.job == assign.job)?;
-    let in_queue =
-        |other: &JobId| input.waiting.iter().any(|one| one.job == *other && one.queue == job.queue);
-    let others = blocked.iter().filter(|other| in_queue(&other.job)).count();
-    let ahead = blocked.iter().filter(|other| in_queue(&other.job) && other.job < job.job).count();
-    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);
-    Some(desired::held_back(job, name_of(input, assign), number(ahead), number(others)))
+        .await?;
+    Ok(Input { terms: app.settings.preemption(), ..input })
 }
 
 /// Writes what every waiting job waits for. Answers the jobs about which people see something new.

@@ -4,22 +4,24 @@
 //! only in a transaction that checks the term, finds the renewal that was judged, and holds its lock. Fails safe: a pass
 //! that fails, or comes late, makes everything wait longer. Repaired by the next pass.
 
+mod close;
+
 use std::collections::BTreeMap;
 
 use squadron_core::{
     attempt::{Event, advance as decide},
     id::{AttemptId, ClusterId},
-    lease::{Ears, Live, Policy, Proof, ProofKind, Renewal, Tick, Verdict, judge},
+    lease::{Ears, Live, Policy, Proof, Renewal, Terms, Tick, Verdict, judge},
 };
 use squadron_store::{
-    PgConnection, Result, attempt,
-    cluster::lease::lock_renewal,
+    Result,
     job::advance,
-    loss::{self, Held},
+    loss::{Held, PAGE},
     term::{self, Term},
 };
 use uuid::Uuid;
 
+pub use self::close::{HeardAgain, Provided, close, close_on_a_word};
 use super::{EVERY, Left, duty, tell_failure, tell_holder, tell_recovery, troubles::Troubles};
 use crate::{clock, http::error::chain, state::AppState, wake::Topic};
 
@@ -68,11 +70,7 @@ impl Watch {
     /// One look at all clusters, and what follows from it.
     pub async fn pass(&mut self, app: &AppState, holder: Uuid, now: Tick) -> Result<Left> {
         let Some(seen) = self.look(app, holder, now).await? else { return Ok(Left::NotOurs) };
-        let mut troubles = Troubles::default();
-        for held in &seen.held {
-            troubles.bear(self.follow(app, &seen, held, now).await.map(drop))?;
-        }
-        troubles.end(Left::Nothing)
+        self.follow(app, &seen, now).await
     }
 
     /// Listens to all clusters; nothing while another process holds the duty.
@@ -99,43 +97,96 @@ impl Watch {
         renewals.keys().copied().filter(silent).collect()
     }
 
-    /// What follows for one attempt. True if it was closed.
-    pub(super) async fn follow(
-        &mut self,
-        app: &AppState,
-        seen: &Seen,
-        held: &Held,
-        now: Tick,
-    ) -> Result<bool> {
-        let Some(renewal) = seen.renewals.get(&held.live.cluster).copied() else { return Ok(false) };
-        let term = &seen.term;
-        let silence = self.ears.silence(held.live.cluster).unwrap_or_default();
-        let live = believed(held.live, renewal);
-        let verdict = judge(&live, silence, None, &app.settings.lease);
-        match &verdict {
-            Verdict::Gone(proof) => {
-                let what = Closing { term, proof, cluster: live.cluster, renewal };
-                self.told.remove(&live.id);
-                close(app, &what).await
-            }
-            // A leader that has just begun has not listened for long enough to say that a cluster is heard.
-            Verdict::Heard
-                if held.is_called_silent && now.since(self.begun) >= app.settings.lease.suspect_after =>
-            {
-                say(app, term, live.id, Event::Heard).await.map(|()| false)
-            }
-            Verdict::Heard => Ok(false),
-            Verdict::Suspect(outlook) | Verdict::Waits(outlook) => {
-                let news = (outlook.why, outlook.left.map(|left| now.plus(left)));
-                if held.is_called_silent && self.told.get(&live.id).is_some_and(|told| !differs(*told, news))
-                {
-                    return Ok(false);
+    /// What follows: attempts of which nothing runs are closed first, then people are told about the others.
+    pub(super) async fn follow(&mut self, app: &AppState, seen: &Seen, now: Tick) -> Result<Left> {
+        let judged = self.judge(&app.settings.lease, seen, now);
+        let mut troubles = Troubles::default();
+        for (cluster, proofs) in &judged.gone {
+            let Some(renewal) = seen.renewals.get(cluster).copied() else { continue };
+            let provided = Provided::Silent { term: &seen.term, renewal };
+            for batch in proofs.chunks(PAGE) {
+                let done = close(app, *cluster, provided, batch).await.map(drop);
+                for proof in bear_many(&mut troubles, batch, done)? {
+                    let alone = close(app, *cluster, provided, std::slice::from_ref(proof)).await;
+                    troubles.bear(alone.map(drop))?;
                 }
-                self.told.insert(live.id, news);
-                say(app, term, live.id, Event::Silent { verdict: &verdict }).await.map(|()| false)
             }
         }
+        for batch in judged.said.chunks(PAGE) {
+            let done = say(app, &seen.term, batch).await;
+            for one in bear_many(&mut troubles, batch, done)? {
+                troubles.bear(say(app, &seen.term, std::slice::from_ref(one)).await)?;
+            }
+        }
+        troubles.end(Left::Nothing)
     }
+
+    fn judge(&mut self, terms: &Terms, seen: &Seen, now: Tick) -> Judged {
+        let crowds = crowds(seen);
+        let mut judged = Judged::default();
+        for held in &seen.held {
+            let Some(renewal) = seen.renewals.get(&held.live.cluster).copied() else { continue };
+            let silence = self.ears.silence(held.live.cluster).unwrap_or_default();
+            let live = believed(held.live, renewal);
+            let terms = terms.for_crowd(crowds.get(&live.cluster).copied().unwrap_or(0));
+            match judge(&live, silence, None, &terms) {
+                Verdict::Gone(proof) => {
+                    self.told.remove(&live.id);
+                    judged.gone.entry(live.cluster).or_default().push(proof);
+                }
+                verdict => {
+                    if self.is_news(held, &verdict, &terms, now) {
+                        judged.said.push((live.id, verdict));
+                    }
+                }
+            }
+        }
+        judged
+    }
+
+    /// Whether people are told, with the next word about the attempt.
+    fn is_news(&mut self, held: &Held, verdict: &Verdict, terms: &Terms, now: Tick) -> bool {
+        let (Verdict::Suspect(outlook) | Verdict::Waits(outlook)) = verdict else {
+            // A leader that has just begun has not listened for long enough to say that a cluster is heard.
+            return held.is_called_silent && now.since(self.begun) >= terms.suspect_after;
+        };
+        let news = (outlook.why, outlook.left.map(|left| now.plus(left)));
+        if held.is_called_silent && self.told.get(&held.live.id).is_some_and(|told| !differs(*told, news)) {
+            return false;
+        }
+        self.told.insert(held.live.id, news);
+        true
+    }
+}
+
+/// What one look means.
+#[derive(Default)]
+struct Judged {
+    gone: BTreeMap<ClusterId, Vec<Proof>>,
+    said: Vec<(AttemptId, Verdict)>,
+}
+
+/// How many attempts each cluster must stop at once when its lease ends.
+fn crowds(seen: &Seen) -> BTreeMap<ClusterId, u64> {
+    let mut crowds = BTreeMap::new();
+    for live in seen.held.iter().map(|held| held.live) {
+        if live.accepted && live.policy.stops_itself() {
+            *crowds.entry(live.cluster).or_insert(0) += 1;
+        }
+    }
+    crowds
+}
+
+/// Those of a batch that are tried alone, because something in it failed that may concern one of them only.
+fn bear_many<'a, T>(troubles: &mut Troubles, batch: &'a [T], done: Result<()>) -> Result<&'a [T]> {
+    let failed = done.is_err();
+    if failed && batch.len() == 1 {
+        troubles.bear(done)?;
+        return Ok(&[]);
+    }
+    // What concerns all ends the pass; anything else is met again by the one that it concerns.
+    Troubles::default().bear(done)?;
+    Ok(if failed { batch } else { &[] })
 }
 
 fn differs(told: Told, news: Told) -> bool {
@@ -151,93 +202,31 @@ fn believed(live: Live, renewal: Renewal) -> Live {
     if renewal.ttl == 0 { Live { policy: Policy::Wait, accepted: true, ..live } } else { live }
 }
 
-struct Closing<'a> {
-    term: &'a Term,
-    proof: &'a Proof,
-    cluster: ClusterId,
-    /// The renewal that was judged.
-    renewal: Renewal,
-}
-
-/// Closes an attempt and puts its job into the queue again, if nothing came between.
-async fn close(app: &AppState, what: &Closing<'_>) -> Result<bool> {
-    let closed = app
+/// Writes what people are told about attempts.
+async fn say(app: &AppState, term: &Term, said: &[(AttemptId, Verdict)]) -> Result<()> {
+    let versions = app
         .store
-        .txn("lost.close", what, |db, what| {
-            Box::pin(async move {
-                term::check(db, what.term).await?;
-                close_one(db, what).await
-            })
-        })
-        .await?;
-    if let Some(version) = closed {
-        let (attempt, kind) = (what.proof.attempt(), what.proof.kind());
-        tracing::warn!(%attempt, proof = kind.word(), because = what.proof.because(), "an attempt was given up");
-        tell(app, attempt, version);
-    }
-    Ok(closed.is_some())
-}
-
-async fn close_one(db: &mut PgConnection, what: &Closing<'_>) -> Result<Option<i64>> {
-    let attempt = what.proof.attempt();
-    let Some(job) = advance::lock(db, attempt.job).await? else { return Ok(None) };
-    if lock_renewal(db, what.cluster).await? != what.renewal {
-        return Ok(None);
-    }
-    let accepted = loss::lock_accepted(db, attempt).await?;
-    if what.proof.kind() == ProofKind::NeverAccepted && accepted {
-        return Ok(None);
-    }
-    save(db, &job, what.proof).await
-}
-
-/// Writes the end of an attempt of which nothing runs any more.
-pub async fn save(
-    db: &mut PgConnection,
-    job: &squadron_core::attempt::Job,
-    proof: &Proof,
-) -> Result<Option<i64>> {
-    let now = clock::now();
-    match decide(job, Event::NothingRuns { proof }, now) {
-        Ok(step) => {
-            let version = advance::save(db, &step).await?;
-            loss::note_proof(db, proof.attempt(), proof.kind()).await?;
-            attempt::note_end(db, proof.attempt(), now).await?;
-            Ok(Some(version))
-        }
-        Err(refused) => {
-            tracing::debug!(attempt = %proof.attempt(), %refused, "the job changed after it was judged");
-            Ok(None)
-        }
-    }
-}
-
-async fn say(app: &AppState, term: &Term, attempt: AttemptId, event: Event<'_>) -> Result<()> {
-    let version = app
-        .store
-        .txn("lost.say", &(term, attempt, event), |db, (term, attempt, event)| {
+        .txn("lost.say", &(term, said), |db, (term, said)| {
             Box::pin(async move {
                 term::check(db, term).await?;
-                let Some(before) = advance::lock(db, attempt.job).await? else { return Ok(None) };
-                if before.attempt_id() != Some(*attempt) {
-                    return Ok(None);
-                }
-                match decide(&before, *event, clock::now()) {
-                    Ok(step) => advance::save(db, &step).await.map(Some),
-                    Err(_changed_meanwhile) => Ok(None),
-                }
+                let ids: Vec<_> = said.iter().map(|(attempt, _)| attempt.job).collect();
+                let (jobs, now) = (advance::lock_all(db, &ids).await?, clock::now());
+                let step = |(attempt, verdict): &(AttemptId, Verdict)| {
+                    let job = jobs.get(&attempt.job).filter(|job| job.attempt_id() == Some(*attempt))?;
+                    let event = match verdict {
+                        Verdict::Heard => Event::Heard,
+                        verdict => Event::Silent { verdict },
+                    };
+                    // What changed meanwhile is told by the next pass.
+                    decide(job, event, now).ok()
+                };
+                let steps: Vec<_> = said.iter().filter_map(step).collect();
+                advance::save_all(db, &steps).await
             })
         })
         .await?;
-    if let Some(version) = version {
-        app.wake.changed("job", attempt.job, version);
+    for (job, version) in versions {
+        app.wake.changed("job", job, version);
     }
     Ok(())
-}
-
-/// Wakes those whom a closed attempt concerns.
-pub fn tell(app: &AppState, attempt: AttemptId, version: i64) {
-    app.wake.changed("job", attempt.job, version);
-    app.wake.notify(Topic::Desired);
-    app.wake.notify(Topic::Dispatch);
 }

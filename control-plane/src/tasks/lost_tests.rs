@@ -2,21 +2,27 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use squadron_core::{
     attempt::reason,
     id::{ClusterId, Epoch, JobId},
     job::JobState,
-    lease::{Policy, ProofKind, Renewal, Terms, Tick},
+    lease::{Policy, ProofKind, Renewal, Terms, Tick, Word},
 };
 use squadron_store::{
     StoreError,
     job::{JobRow, NewJob},
-    testing::fixture,
+    testing::{crowd, fixture},
 };
+use tracing_subscriber::{Layer, layer::Context, prelude::*};
 use uuid::Uuid;
 
 use super::{
-    lost::Watch,
+    lost::{HeardAgain, Watch},
     tests::{app_with, heard, ready},
     *,
 };
@@ -91,6 +97,10 @@ impl Fleet {
 
     async fn row(&self, job: JobId) -> JobRow {
         self.app.store.job(&job.to_string()).await.unwrap().unwrap()
+    }
+
+    async fn row_of(&self, name: &str) -> JobRow {
+        self.app.store.job(name).await.unwrap().unwrap()
     }
 
     async fn proof(&self, job: JobId) -> String {
@@ -180,9 +190,8 @@ async fn a_renewal_after_the_judgement_keeps_the_attempt() {
     fleet.listen(70).await;
     let seen = fleet.last_look().await;
     fleet.renew(&[fleet.east]).await;
-    let (now, held) = (Tick(fleet.now), &seen.held[0]);
-    assert!(!fleet.watch.follow(&fleet.app, &seen, held, now).await.unwrap(), "the renewal won");
-    assert_eq!(fleet.row(job).await.state, JobState::Assigned);
+    fleet.watch.follow(&fleet.app, &seen, Tick(fleet.now)).await.unwrap();
+    assert_eq!(fleet.row(job).await.state, JobState::Assigned, "the renewal won");
 }
 
 #[tokio::test]
@@ -192,8 +201,8 @@ async fn a_leader_that_lost_its_term_closes_nothing() {
     fleet.listen(70).await;
     let seen = fleet.last_look().await;
     fixture::execute(&fleet.app.store, "update duty_term set term = term + $1 where duty = 'lost'", 1).await;
-    let (now, held) = (Tick(fleet.now), &seen.held[0]);
-    let error = fleet.watch.follow(&fleet.app, &seen, held, now).await.unwrap_err();
+    let now = Tick(fleet.now);
+    let error = fleet.watch.follow(&fleet.app, &seen, now).await.unwrap_err();
     assert!(matches!(error, StoreError::Fenced { duty: "lost" }), "{error}");
     assert_eq!(fleet.row(job).await.state, JobState::Assigned);
     let mut second = Watch::default();
@@ -201,4 +210,97 @@ async fn a_leader_that_lost_its_term_closes_nothing() {
     let row = fleet.row(job).await;
     assert_eq!(row.state, JobState::Assigned, "its successor counts from its own start");
     assert_eq!(row.reason, reason::CLUSTER_SILENT, "and does not call the cluster heard");
+}
+
+/// Statements that this thread's tasks sent to the database.
+#[derive(Clone, Default)]
+struct Statements(Arc<AtomicUsize>);
+
+impl<S: tracing::Subscriber> Layer<S> for Statements {
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        if event.metadata().target() == "sqlx::query" {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Statements {
+    fn count(&self) -> usize {
+        self.0.swap(0, Ordering::Relaxed)
+    }
+}
+
+#[tokio::test]
+async fn a_thousand_attempts_of_a_lost_cluster_cost_a_few_statements() {
+    let statements = Statements::default();
+    let _counts = tracing_subscriber::registry().with(statements.clone()).set_default();
+    let mut fleet = Fleet::new().await;
+    crowd::held(&fleet.app.store, fleet.east, 1_000, Policy::Fence).await;
+    let open = async |fleet: &Fleet| fleet.app.store.held_on(fleet.east, None).await.unwrap().len();
+    fleet.listen(40).await;
+    assert_eq!(fleet.row_of("crowd-7").await.reason, reason::CLUSTER_SILENT, "each is told");
+    fleet.listen(30).await;
+    let seen = fleet.last_look().await;
+    statements.count();
+    let began = std::time::Instant::now();
+    fleet.watch.follow(&fleet.app, &seen, Tick(fleet.now)).await.unwrap();
+    let (count, took) = (statements.count(), began.elapsed());
+    eprintln!("1000 attempts were closed with {count} statements in {took:?}");
+    assert_eq!(open(&fleet).await, 0);
+    assert!((2..60).contains(&count), "{count} statements for two transactions");
+    assert_eq!(fleet.row_of("crowd-7").await.reason, reason::LEASE_ENDED);
+}
+
+#[tokio::test]
+async fn a_word_about_a_thousand_attempts_costs_a_few_statements() {
+    let statements = Statements::default();
+    let _counts = tracing_subscriber::registry().with(statements.clone()).set_default();
+    let fleet = Fleet::new().await;
+    crowd::held(&fleet.app.store, fleet.east, 1_000, Policy::Wait).await;
+    let before = fleet.app.store.last_word(fleet.east).await.unwrap();
+    let word = Word::new("ann", "the machines were returned").unwrap();
+    statements.count();
+    let began = std::time::Instant::now();
+    let closed = lost::close_on_a_word(&fleet.app, fleet.east, before, &word).await.unwrap();
+    let (count, took) = (statements.count(), began.elapsed());
+    eprintln!("a word closed 1000 attempts with {count} statements in {took:?}");
+    assert_eq!(closed, Ok(1_000));
+    assert!((2..60).contains(&count), "{count} statements for two transactions");
+    let again = lost::close_on_a_word(&fleet.app, fleet.east, before, &word).await.unwrap();
+    assert_eq!(again, Ok(0), "said twice is harmless");
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_heard_after_a_word_keeps_its_attempts() {
+    let mut fleet = Fleet::new().await;
+    let job = fleet.placed("train", Policy::Wait, true).await;
+    let word = Word::new("ann", "I think so").unwrap();
+    let before = fleet.app.store.last_word(fleet.east).await.unwrap();
+    fleet.now += 1_000;
+    fleet.renew(&[fleet.east]).await;
+    let closed = lost::close_on_a_word(&fleet.app, fleet.east, before, &word).await.unwrap();
+    assert_eq!(closed, Err(HeardAgain { closed: 0 }), "it renewed its lease");
+    let before = fleet.app.store.last_word(fleet.east).await.unwrap();
+    fixture::execute(&fleet.app.store, "update cluster set last_heard_at = now() + $1 * interval '1 s'", 1)
+        .await;
+    let closed = lost::close_on_a_word(&fleet.app, fleet.east, before, &word).await.unwrap();
+    assert_eq!(closed, Err(HeardAgain { closed: 0 }), "an agent without leases spoke");
+    assert_eq!(fleet.row(job).await.state, JobState::Assigned);
+}
+
+#[tokio::test]
+async fn a_row_that_cannot_be_written_keeps_no_other_attempt() {
+    let mut fleet = Fleet::new().await;
+    crowd::held(&fleet.app.store, fleet.east, 3, Policy::Fence).await;
+    fleet.listen(70).await;
+    let seen = fleet.last_look().await;
+    fixture::break_writes(&fleet.app.store, "job", "new.name = 'crowd-2' and new.state = 'queued'", "22003")
+        .await;
+    let error = fleet.watch.follow(&fleet.app, &seen, Tick(fleet.now)).await.unwrap_err();
+    assert!(error.is_of_the_data(), "{error}");
+    let mut states = Vec::new();
+    for name in ["crowd-1", "crowd-2", "crowd-3"] {
+        states.push(fleet.row_of(name).await.state);
+    }
+    assert_eq!(states, [JobState::Queued, JobState::Assigned, JobState::Queued]);
 }

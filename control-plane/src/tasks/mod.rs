@@ -8,12 +8,14 @@
 mod arrival;
 pub mod correlate;
 pub mod dispatch;
-mod duty;
+pub mod duty;
 mod estimates;
 pub mod lost;
 #[cfg(test)]
 mod lost_tests;
 pub mod packages;
+#[cfg(test)]
+mod preempt_tests;
 pub mod project;
 pub mod release;
 #[cfg(test)]
@@ -23,6 +25,7 @@ mod troubles;
 use std::{fmt::Display, pin::Pin, time::Duration};
 
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::{
@@ -38,9 +41,16 @@ const SWEEP_EVERY: Duration = Duration::from_secs(5);
 /// Packages are kept for days.
 const PACKAGES_EVERY: Duration = Duration::from_secs(60);
 
-/// Runs all tasks until it is dropped.
-pub async fn run(app: AppState) {
+/// Runs all tasks as `holder` until `stop`, then leaves the duties to the next process.
+pub async fn run_until(stop: CancellationToken, app: AppState) {
     let holder = Uuid::now_v7();
+    tokio::select! {
+        () = stop.cancelled() => duty::leave(&app, holder).await,
+        () = run(app.clone(), holder) => {}
+    }
+}
+
+async fn run(app: AppState, holder: Uuid) {
     tokio::join!(
         forever(
             &app,

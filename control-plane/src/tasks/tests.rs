@@ -45,6 +45,7 @@ pub async fn app_with(lease: squadron_core::lease::Terms) -> AppState {
             heartbeat: Duration::from_secs(10),
             lease,
             finished_retention: Duration::ZERO,
+            protected_run: Duration::from_secs(600),
         },
     })
 }
@@ -155,7 +156,7 @@ async fn a_crash_between_passes_repeats_nothing_and_loses_nothing() {
     fixture::facts(&app.store, east, vec![step(id, AttemptStep::Created)]).await;
     // Another process takes over while the first one still has its batch in hand.
     let stale = app.store.next_facts("project", None, 10).await.unwrap();
-    fixture::execute(&app.store, "update duty_term set expires_at = to_timestamp($1)", 0).await;
+    fixture::execute(&app.store, "update duty_term set timeline = $1", 0).await;
     settle(&app, Uuid::now_v7()).await;
     let seen = row(&app, job.id).await;
     assert_eq!(seen.state, JobState::Starting);
@@ -191,7 +192,7 @@ async fn a_job_waits_that_would_make_the_desired_set_longer_than_a_message() {
     ready(&app, "east").await;
     app.store.ensure_queue(&"research".parse().unwrap(), NOW).await.unwrap();
     let long = |name: &str| {
-        let rayjob = format!("{{\"long\":\"{}\"}}", "x".repeat(9 << 20));
+        let rayjob = format!("{{\"long\":\"{}\"}}", "x".repeat((8 << 20) - 100));
         squadron_store::job::NewJob { rayjob, ..fixture::new_job(name) }
     };
     let (first, second) = (long("first"), long("second"));
@@ -348,7 +349,7 @@ async fn the_loops_do_all_of_it_by_themselves() {
     let app = app().await;
     ready(&app, "east").await;
     let job = fixture::queued(&app.store, "train").await;
-    let tasks = tokio::spawn(run(app.clone()));
+    let tasks = tokio::spawn(run(app.clone(), Uuid::now_v7()));
     let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
     while row(&app, job.id).await.state != JobState::Assigned {
         assert!(tokio::time::Instant::now() < deadline, "{:?}", row(&app, job.id).await);

@@ -45,6 +45,8 @@ pub struct AttemptRow {
     pub ended_at: Option<Timestamp>,
     /// When the control plane learnt of the end.
     pub end_learnt_at: Option<Timestamp>,
+    /// When it was asked to stop for another job.
+    pub stop_asked_at: Option<Timestamp>,
     /// The word of the proof with which it was closed as lost; empty for every other end.
     pub proof: String,
 }
@@ -68,36 +70,17 @@ pub async fn is_held_by(db: &mut PgConnection, attempt: AttemptId, cluster: Clus
     Ok(row.is_some())
 }
 
-/// How many attempts the cluster should hold, and the bytes of their manifests together.
-pub async fn desired_size(db: &mut PgConnection, cluster: ClusterId) -> Result<(u64, u64)> {
-    let row = sqlx::query(
-        "select count(*) as attempts, coalesce(sum(octet_length(j.rayjob)), 0)::bigint as bytes
-         from attempt a join job j on j.id = a.job_id where a.cluster_id = $1 and a.desired",
+/// Notes what the queues of attempts are charged, in the transaction that assigns them.
+pub async fn charge(db: &mut PgConnection, charges: &[(AttemptId, &Usage)]) -> Result<()> {
+    sqlx::query(
+        "update attempt set usage = s.usage from unnest($1::uuid[], $2::integer[], $3::jsonb[]) as s (job_id, number, usage)
+         where attempt.job_id = s.job_id and attempt.number = s.number",
     )
-    .bind(cluster.0)
-    .fetch_one(db)
+    .bind(charges.iter().map(|(attempt, _)| attempt.job.0).collect::<Vec<_>>())
+    .bind(charges.iter().map(|(one, _)| i32::try_from(one.number).unwrap_or(i32::MAX)).collect::<Vec<_>>())
+    .bind(charges.iter().map(|(_, usage)| Json(*usage)).collect::<Vec<_>>())
+    .execute(db)
     .await?;
-    let number = |name: &str| Ok::<_, sqlx::Error>(u64::try_from(row.try_get::<i64, _>(name)?).unwrap_or(0));
-    Ok((number("attempts")?, number("bytes")?))
-}
-
-/// Bytes of the job's manifest as the agent gets it.
-pub async fn manifest_size(db: &mut PgConnection, job: JobId) -> Result<u64> {
-    let bytes: Option<i64> = sqlx::query_scalar("select octet_length(rayjob)::bigint from job where id = $1")
-        .bind(job.0)
-        .fetch_optional(db)
-        .await?;
-    Ok(u64::try_from(bytes.unwrap_or(0)).unwrap_or(0))
-}
-
-/// Notes what the attempt's queue is charged, in the transaction that assigns it.
-pub async fn charge(db: &mut PgConnection, attempt: AttemptId, usage: &Usage) -> Result<()> {
-    sqlx::query("update attempt set usage = $3 where job_id = $1 and number = $2")
-        .bind(attempt.job.0)
-        .bind(i32::try_from(attempt.number).unwrap_or(i32::MAX))
-        .bind(Json(usage))
-        .execute(db)
-        .await?;
     Ok(())
 }
 
@@ -125,7 +108,7 @@ impl Store {
     pub async fn attempts(&self, job: JobId) -> Result<Vec<AttemptRow>> {
         let rows = sqlx::query(
             "select a.number, c.name as cluster, a.state, a.object_name, a.chosen_because, a.ended_because,
-                    a.assigned_at, a.running_at, a.ended_at, a.proof, coalesce(a.end_learnt_at, a.ended_at) as end_learnt_at
+                    a.assigned_at, a.running_at, a.ended_at, a.proof, a.stop_asked_at, coalesce(a.end_learnt_at, a.ended_at) as end_learnt_at
              from attempt a join cluster c on c.id = a.cluster_id where a.job_id = $1 order by a.number",
         )
         .bind(job.0)
@@ -213,6 +196,7 @@ fn read(row: &PgRow) -> Result<AttemptRow> {
         running_at: stamp_opt(row.try_get("running_at")?),
         ended_at: stamp_opt(row.try_get("ended_at")?),
         end_learnt_at: stamp_opt(row.try_get("end_learnt_at")?),
+        stop_asked_at: stamp_opt(row.try_get("stop_asked_at")?),
         proof: row.try_get("proof")?,
     })
 }

@@ -7,7 +7,7 @@
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     dispatch::{Assign, Blocked, Blocker, Choice},
-    id::{AttemptId, JobId},
+    id::{AttemptId, ClusterId, JobId},
     time::Timestamp,
 };
 use uuid::Uuid;
@@ -22,9 +22,9 @@ pub const KEPT: i32 = 100;
 pub struct Decision {
     /// Counts from 1 in each job.
     pub number: u32,
-    /// Of a placement.
+    /// Of a placement, or the one that was asked to stop.
     pub attempt: Option<u32>,
-    /// `assigned` or `blocked`.
+    /// `assigned`, `blocked`, `stopped` (for another job) or `makes_room` (others were asked to stop for it).
     pub outcome: String,
     pub cause: String,
     pub sentence: String,
@@ -48,21 +48,60 @@ pub struct By {
     pub now: Timestamp,
 }
 
-/// Writes a placement. Call it in the transaction that makes the attempt.
-pub async fn note_assigned(db: &mut PgConnection, assign: &Assign, attempt: AttemptId, by: By) -> Result<()> {
-    let first = assign.choice.candidates.first();
-    let term = first.and_then(|best| best.terms.iter().find(|term| term.decided));
+/// Writes placements of different jobs. Call it in the transaction that makes the attempts.
+pub async fn note_assigned(db: &mut PgConnection, placed: &[(&Assign, AttemptId)], by: By) -> Result<()> {
+    fn best(assign: &Assign) -> Option<&squadron_core::dispatch::Ranked> {
+        assign.choice.candidates.first()
+    }
+    let cause = |assign| best(assign).and_then(|best| best.terms.iter().find(|term| term.decided));
     sqlx::query(
         "insert into decision (job_id, number, attempt, outcome, cause, sentence, cluster, choice, term, first_at, last_at)
-         select $1, coalesce(max(number), 0) + 1, $2, 'assigned', $3, $4, $5, $6, $7, $8, $8
-         from decision where job_id = $1",
+         select s.job_id, coalesce((select max(number) from decision where job_id = s.job_id), 0) + 1, s.attempt, 'assigned',
+                s.cause, s.sentence, s.cluster, s.choice, $7, $8, $8
+         from unnest($1::uuid[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::jsonb[])
+             as s (job_id, attempt, cause, sentence, cluster, choice)",
     )
-    .bind(attempt.job.0)
-    .bind(i32::try_from(attempt.number).unwrap_or(i32::MAX))
-    .bind(term.map_or("", |term| term.name.as_str()))
-    .bind(&assign.because)
-    .bind(first.map_or("", |best| best.cluster.as_str()))
-    .bind(Json(&assign.choice))
+    .bind(placed.iter().map(|(_, attempt)| attempt.job.0).collect::<Vec<_>>())
+    .bind(placed.iter().map(|(_, one)| i32::try_from(one.number).unwrap_or(i32::MAX)).collect::<Vec<_>>())
+    .bind(placed.iter().map(|(one, _)| cause(one).map_or("", |term| term.name.as_str())).collect::<Vec<_>>())
+    .bind(placed.iter().map(|(assign, _)| assign.because.as_str()).collect::<Vec<_>>())
+    .bind(placed.iter().map(|(one, _)| best(one).map_or("", |best| best.cluster.as_str())).collect::<Vec<_>>())
+    .bind(placed.iter().map(|(assign, _)| Json(&assign.choice)).collect::<Vec<_>>())
+    .bind(by.term)
+    .bind(at(by.now))
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// What a preemption means to one of those whom it concerns.
+#[derive(Clone, Copy, Debug)]
+pub struct Note<'a> {
+    pub outcome: &'static str,
+    pub cause: &'a str,
+    pub sentence: &'a str,
+    pub cluster: ClusterId,
+}
+
+/// Writes a part of a preemption into the history of `job`. Call it in the transaction that carries it out.
+pub async fn note(
+    db: &mut PgConnection,
+    job: JobId,
+    attempt: Option<u32>,
+    note: Note<'_>,
+    by: By,
+) -> Result<()> {
+    sqlx::query(
+        "insert into decision (job_id, number, attempt, outcome, cause, sentence, cluster, term, first_at, last_at)
+         select $1, coalesce((select max(number) from decision where job_id = $1), 0) + 1, $2, $3, $4, $5,
+                coalesce((select name from cluster where id = $6), ''), $7, $8, $8",
+    )
+    .bind(job.0)
+    .bind(attempt.map(|number| i32::try_from(number).unwrap_or(i32::MAX)))
+    .bind(note.outcome)
+    .bind(note.cause)
+    .bind(note.sentence)
+    .bind(note.cluster.0)
     .bind(by.term)
     .bind(at(by.now))
     .execute(db)
@@ -249,7 +288,7 @@ mod tests {
             choice: Choice::new(vec![best], vec![]),
         };
         let mut db = store.pool().acquire().await.unwrap();
-        note_assigned(&mut db, &assign, AttemptId { job, number: 1 }, by(0)).await.unwrap();
+        note_assigned(&mut db, &[(&assign, AttemptId { job, number: 1 })], by(0)).await.unwrap();
         for n in 0..KEPT + 20 {
             let cluster = format!("c{}", n % 2);
             note_blocked(&mut db, &[&waits(job, Cause::ClusterFull, &cluster, 1)], by(i64::from(n)))

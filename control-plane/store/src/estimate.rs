@@ -1,8 +1,10 @@
 //! Estimates that were given, and what came true: the samples of the next ones, and the measure of how good they are.
 //!
 //! Invariant: a job has one row for each halving of its place in the queue, written when the dispatcher moved it there; the
-//! row is closed in the transaction that places the job. Jobs that are never placed close nothing. Both times are by the
-//! control plane's clock, so no agent's clock makes an estimate look better or worse.
+//! rows are closed in the transaction that places the job. A job that waits again, because its attempt was lost or had to make
+//! room, begins a wait of its own: its rows are those that are not closed, and a closed one of the same place gives way. Jobs
+//! that are never placed close nothing. Both times are by the control plane's clock, so no agent's clock makes an estimate
+//! look better or worse.
 
 use sqlx::{PgConnection, Row, types::Json};
 use squadron_core::{
@@ -23,7 +25,7 @@ const HISTORY: i64 = 400;
 /// Estimates of a queue that its coverage is measured by.
 const MEASURED: i64 = 100;
 
-/// A waiting job whose place has halved since the last estimate, or that never had one.
+/// A waiting job whose place has halved since the last estimate of this wait, or that has none of it yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Due {
     pub job: JobId,
@@ -47,7 +49,8 @@ pub async fn due(db: &mut PgConnection, jobs: &[JobId]) -> Result<Vec<Due>> {
     let rows = sqlx::query(
         "select id, queue, gang, queue_position, blockers from job j
          where id = any ($1) and state = 'queued' and queue_position is not null
-           and not exists (select 1 from estimate e where e.job_id = j.id and e.position < 2 * j.queue_position)
+           and not exists (select 1 from estimate e
+                           where e.job_id = j.id and e.placed_at is null and e.position < 2 * j.queue_position)
          order by queue, queue_position",
     )
     .bind(ids)
@@ -99,7 +102,10 @@ pub async fn give(db: &mut PgConnection, given: &[Given], now: Timestamp) -> Res
          select s.job_id, s.position, s.queue, s.size_class, $5, s.p50_ms, s.p90_ms
          from unnest($1::uuid[], $2::integer[], $3::text[], $4::smallint[], $6::bigint[], $7::bigint[])
              as s (job_id, position, queue, size_class, p50_ms, p90_ms)
-         on conflict (job_id, position) do nothing",
+         on conflict (job_id, position) do update
+             set queue = excluded.queue, size_class = excluded.size_class, at = excluded.at, p50_ms = excluded.p50_ms,
+                 p90_ms = excluded.p90_ms, placed_at = null
+             where estimate.placed_at is not null",
     )
     .bind(given.iter().map(|one| one.due.job.0).collect::<Vec<_>>())
     .bind(given.iter().map(|one| i32::try_from(one.due.position).unwrap_or(i32::MAX)).collect::<Vec<_>>())
@@ -113,10 +119,10 @@ pub async fn give(db: &mut PgConnection, given: &[Given], now: Timestamp) -> Res
     Ok(())
 }
 
-/// Closes what was said about a job that is placed at `now`.
-pub async fn close(db: &mut PgConnection, job: JobId, now: Timestamp) -> Result<()> {
-    sqlx::query("update estimate set placed_at = $2 where job_id = $1 and placed_at is null")
-        .bind(job.0)
+/// Closes what was said about jobs that are placed at `now`.
+pub async fn close(db: &mut PgConnection, jobs: &[JobId], now: Timestamp) -> Result<()> {
+    sqlx::query("update estimate set placed_at = $2 where job_id = any ($1) and placed_at is null")
+        .bind(jobs.iter().map(|job| job.0).collect::<Vec<_>>())
         .bind(at(now))
         .execute(db)
         .await?;
@@ -146,13 +152,15 @@ impl Store {
         Ok(Coverage { judged: number("judged")?, by_p50: number("by_p50")?, by_p90: number("by_p90")? })
     }
 
-    /// Since when waiting jobs have had about the place that they have now, with that place: from their newest estimates.
+    /// Since when a waiting job has had about the place that it has now, with that place: from the newest estimate of this
+    /// wait.
     pub async fn in_place_since(&self, job: JobId) -> Result<Option<(u32, Timestamp)>> {
-        let row =
-            sqlx::query("select position, at from estimate where job_id = $1 order by position limit 1")
-                .bind(job.0)
-                .fetch_optional(self.pool())
-                .await?;
+        let row = sqlx::query(
+            "select position, at from estimate where job_id = $1 and placed_at is null order by position limit 1",
+        )
+        .bind(job.0)
+        .fetch_optional(self.pool())
+        .await?;
         let read = |row: sqlx::postgres::PgRow| {
             let position = u32::try_from(row.try_get::<i32, _>("position")?).unwrap_or(1);
             Ok((position, stamp(row.try_get("at")?)))
@@ -218,6 +226,28 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_second_wait_counts_from_its_own_beginning() {
+        let store = testing::store().await;
+        let job = fixture::queued(&store, "a").await.id;
+        for position in [4, 1] {
+            moved(&store, job, position).await;
+            assert_eq!(give_due(&store, job, Some((1_000, 2_000)), NOW).await, 1);
+        }
+        let mut db = store.pool().acquire().await.unwrap();
+        close(&mut db, job, NOW.plus_millis(5_000)).await.unwrap();
+        assert_eq!(store.in_place_since(job).await.unwrap(), None, "the first wait is over");
+        let again = NOW.plus_millis(3_600_000);
+        moved(&store, job, 1).await;
+        assert_eq!(give_due(&store, job, None, again).await, 1, "the second wait is estimated as well");
+        assert_eq!(store.in_place_since(job).await.unwrap(), Some((1, again)));
+        close(&mut db, job, again.plus_millis(7_000)).await.unwrap();
+        let waits: Vec<i64> =
+            store.wait_history("research").await.unwrap().iter().map(|past| past.waited_ms).collect();
+        assert_eq!(waits, [7_000, 5_000], "the wait at the same place gave way");
+        assert_eq!(store.wait_coverage("research").await.unwrap().judged, 1);
+    }
+
+    #[tokio::test]
     async fn what_came_true_is_history_and_coverage() {
         let store = testing::store().await;
         for (n, placed_after) in [1_000_i64, 5_000, 20_000].into_iter().enumerate() {
@@ -225,7 +255,7 @@ mod tests {
             moved(&store, job, 1).await;
             give_due(&store, job, Some((2_000, 10_000)), NOW).await;
             let mut db = store.pool().acquire().await.unwrap();
-            close(&mut db, job, NOW.plus_millis(placed_after)).await.unwrap();
+            close(&mut db, &[job], NOW.plus_millis(placed_after)).await.unwrap();
         }
         let coverage = store.wait_coverage("research").await.unwrap();
         assert_eq!(coverage, Coverage { judged: 3, by_p50: 1, by_p90: 2 });

@@ -22,6 +22,7 @@ pub mod log;
 pub mod loss;
 pub mod node;
 pub mod pod;
+pub mod preempt;
 pub mod price;
 #[cfg(test)]
 mod projection_tests;

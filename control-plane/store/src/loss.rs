@@ -4,17 +4,22 @@
 //! and of the attempt itself, so neither a renewal nor an acceptance can come between the judgement and its commit. Locks
 //! are taken in this order everywhere: job, cluster, attempt.
 
-use sqlx::{PgConnection, Row};
+use std::collections::BTreeSet;
+
+use sqlx::{PgConnection, Row, postgres::PgRow};
 use squadron_core::{
-    id::{AttemptId, ClusterId, Epoch},
-    lease::{Live, Policy, ProofKind},
+    id::{AttemptId, ClusterId, Epoch, JobId},
+    lease::{Live, Policy, ProofKind, Renewal},
+    time::Timestamp,
 };
+use uuid::Uuid;
 
 use crate::{
-    Result, Store,
+    Result, Store, at,
     attempt::{accepted_by, attempt_id},
-    cluster::State,
+    cluster::{State, lease::lock_renewal},
     job::policy,
+    stamp_opt,
 };
 
 /// A live attempt and its job's word on silence.
@@ -26,35 +31,61 @@ pub struct Held {
 }
 
 /// Attempts that are read at a time.
-const MOST: i64 = 5_000;
+pub const PAGE: usize = 500;
+
+/// When a cluster was last heard, as far as is committed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LastWord {
+    pub renewal: Renewal,
+    pub heard_at: Option<Timestamp>,
+}
 
 impl Store {
     /// Live attempts on these clusters, and those whose job calls its cluster silent.
     pub async fn held_by(&self, clusters: &[ClusterId]) -> Result<Vec<Held>> {
-        let ids: Vec<_> = clusters.iter().map(|cluster| cluster.0).collect();
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.page(clusters, true, after).await?;
+            after = page.last().map(|held| held.live.id.job);
+            let full = page.len() == PAGE;
+            all.extend(page);
+            if !full {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// One page of the live attempts on a cluster, behind the job `after`; the last page is not full.
+    pub async fn held_on(&self, cluster: ClusterId, after: Option<JobId>) -> Result<Vec<Held>> {
+        self.page(&[cluster], false, after).await
+    }
+
+    async fn page(&self, clusters: &[ClusterId], silent: bool, after: Option<JobId>) -> Result<Vec<Held>> {
         let rows = sqlx::query(
             "select a.job_id, a.number as attempt, a.cluster_id, a.accepted_epoch, a.created_at is not null as created,
                     j.on_lost, j.reason = 'CLUSTER_SILENT' as is_called_silent
              from attempt a join job j on j.id = a.job_id
-             where a.ended_at is null and (a.cluster_id = any ($1) or j.reason = 'CLUSTER_SILENT')
-             order by a.job_id limit $2",
+             where a.ended_at is null and a.job_id in (
+                 (select job_id from attempt where ended_at is null and cluster_id = any ($1) and job_id > $2
+                  order by job_id limit $3)
+                 union
+                 (select id from job s where $4 and s.reason = 'CLUSTER_SILENT' and s.id > $2
+                      and exists (select 1 from attempt where job_id = s.id and ended_at is null)
+                  order by id limit $3))
+             order by a.job_id limit $3",
         )
-        .bind(ids)
-        .bind(MOST)
+        .bind(clusters.iter().map(|cluster| cluster.0).collect::<Vec<_>>())
+        .bind(after.map_or(Uuid::nil(), |job| job.0))
+        .bind(i64::try_from(PAGE).unwrap_or(i64::MAX))
+        .bind(silent)
         .fetch_all(self.pool())
         .await?;
-        let mut held = Vec::with_capacity(rows.len());
-        for row in &rows {
-            let Some(id) = attempt_id(row)? else { continue };
-            let live = Live {
-                id,
-                cluster: ClusterId(row.try_get("cluster_id")?),
-                policy: policy(row.try_get("on_lost")?)?,
-                accepted: accepted_by(row)?.is_some() || row.try_get("created")?,
-            };
-            held.push(Held { live, is_called_silent: row.try_get("is_called_silent")? });
-        }
-        Ok(held)
+        rows.iter().filter_map(|row| held(row).transpose()).collect()
+    }
+
+    /// When the cluster was last heard.
+    pub async fn last_word(&self, cluster: ClusterId) -> Result<LastWord> {
+        self.txn("cluster.last_word", &cluster, |db, cluster| Box::pin(lock_last_word(db, *cluster))).await
     }
 
     /// The life `epoch` of the cluster's agent is ready to start these attempts: from now on they may run. True if that
@@ -86,9 +117,7 @@ async fn accept(
     if in_charge.is_none() {
         return Ok(false);
     }
-    let jobs: Vec<_> = attempts.iter().map(|attempt| attempt.job.0).collect();
-    let numbers: Vec<_> =
-        attempts.iter().map(|attempt| i32::try_from(attempt.number).unwrap_or(i32::MAX)).collect();
+    let (jobs, numbers) = columns(attempts);
     let accepted = sqlx::query(
         "update attempt a set accepted_epoch = $2 from unnest($3::uuid[], $4::integer[]) as s (job, number)
          where a.job_id = s.job and a.number = s.number and a.cluster_id = $1 and a.desired and a.ended_at is null
@@ -110,31 +139,76 @@ async fn accept(
     Ok(true)
 }
 
-/// Whether the attempt is known to have been accepted; stays as it is until the transaction ends.
-pub async fn lock_accepted(db: &mut PgConnection, attempt: AttemptId) -> Result<bool> {
-    let row = sqlx::query(
-        "select accepted_epoch, created_at is not null as created from attempt
-         where job_id = $1 and number = $2 for update",
-    )
-    .bind(attempt.job.0)
-    .bind(i32::try_from(attempt.number).unwrap_or(i32::MAX))
-    .fetch_optional(db)
-    .await?;
-    match row {
-        Some(row) => Ok(accepted_by(&row)?.is_some() || row.try_get("created")?),
-        None => Ok(true),
-    }
+fn held(row: &PgRow) -> Result<Option<Held>> {
+    let Some(id) = attempt_id(row)? else { return Ok(None) };
+    let live = Live {
+        id,
+        cluster: ClusterId(row.try_get("cluster_id")?),
+        policy: policy(row.try_get("on_lost")?)?,
+        accepted: accepted_by(row)?.is_some() || row.try_get("created")?,
+    };
+    Ok(Some(Held { live, is_called_silent: row.try_get("is_called_silent")? }))
 }
 
-/// Notes with which proof an attempt was closed.
-pub async fn note_proof(db: &mut PgConnection, attempt: AttemptId, kind: ProofKind) -> Result<()> {
-    sqlx::query("update attempt set proof = $3 where job_id = $1 and number = $2")
-        .bind(attempt.job.0)
-        .bind(i32::try_from(attempt.number).unwrap_or(i32::MAX))
-        .bind(kind.word())
-        .execute(db)
+/// When the cluster was last heard; it is not heard again until the transaction ends.
+pub async fn lock_last_word(db: &mut PgConnection, cluster: ClusterId) -> Result<LastWord> {
+    let renewal = lock_renewal(db, cluster).await?;
+    let heard_at = sqlx::query_scalar("select last_heard_at from cluster where id = $1")
+        .bind(cluster.0)
+        .fetch_one(db)
         .await?;
+    Ok(LastWord { renewal, heard_at: stamp_opt(heard_at) })
+}
+
+/// Those of the attempts of which nothing can have been started, because no acceptance of them is known; none is accepted
+/// until the transaction ends.
+pub async fn lock_unaccepted(db: &mut PgConnection, attempts: &[AttemptId]) -> Result<BTreeSet<AttemptId>> {
+    let (jobs, numbers) = columns(attempts);
+    let rows = sqlx::query(
+        "select a.job_id, a.number as attempt, a.accepted_epoch, a.created_at is not null as created
+         from attempt a join unnest($1::uuid[], $2::integer[]) as s (job, number)
+              on a.job_id = s.job and a.number = s.number
+         order by a.job_id for update of a",
+    )
+    .bind(jobs)
+    .bind(numbers)
+    .fetch_all(db)
+    .await?;
+    let mut unaccepted = BTreeSet::new();
+    for row in &rows {
+        if accepted_by(row)?.is_none() && !row.try_get::<bool, _>("created")? {
+            unaccepted.extend(attempt_id(row)?);
+        }
+    }
+    Ok(unaccepted)
+}
+
+/// Notes with which proofs attempts were closed, and that we learnt of their ends at `now`.
+pub async fn note_proofs(
+    db: &mut PgConnection,
+    proofs: &[(AttemptId, ProofKind)],
+    now: Timestamp,
+) -> Result<()> {
+    let (jobs, numbers) = columns(&proofs.iter().map(|(attempt, _)| *attempt).collect::<Vec<_>>());
+    sqlx::query(
+        "update attempt a
+         set proof = s.proof,
+             end_learnt_at = case when a.ended_at is null then a.end_learnt_at else coalesce(a.end_learnt_at, $4) end
+         from unnest($1::uuid[], $2::integer[], $3::text[]) as s (job, number, proof)
+         where a.job_id = s.job and a.number = s.number",
+    )
+    .bind(jobs)
+    .bind(numbers)
+    .bind(proofs.iter().map(|(_, kind)| kind.word()).collect::<Vec<_>>())
+    .bind(at(now))
+    .execute(db)
+    .await?;
     Ok(())
+}
+
+fn columns(attempts: &[AttemptId]) -> (Vec<Uuid>, Vec<i32>) {
+    let number = |attempt: &AttemptId| i32::try_from(attempt.number).unwrap_or(i32::MAX);
+    attempts.iter().map(|attempt| (attempt.job.0, number(attempt))).unzip()
 }
 
 /// What a queue says about its jobs whose cluster is lost. False when there is no such queue.

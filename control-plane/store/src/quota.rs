@@ -8,7 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
-    quota::{Change, Fate, Flavor, FlavorQuota, Noun, Policy, PriorityClass, Queue, Quota, Resource},
+    quota::{
+        Change, Fate, Flavor, FlavorQuota, Noun, Policy, Preemption, PriorityClass, Queue, Quota, Reclaim,
+        Resource, Within,
+    },
     time::Timestamp,
 };
 
@@ -47,8 +50,11 @@ pub(crate) fn class(row: &PgRow) -> Result<PriorityClass> {
 
 async fn queues(db: &mut PgConnection) -> Result<Vec<Queue>> {
     let mut quotas = quotas(db).await?;
-    let rows =
-        sqlx::query("select name, parent, weight_milli from queue order by name").fetch_all(&mut *db).await?;
+    let rows = sqlx::query(
+        "select name, parent, weight_milli, preempt_within, preempt_reclaim from queue order by name",
+    )
+    .fetch_all(&mut *db)
+    .await?;
     rows.iter()
         .map(|row| {
             let name: String = row.try_get("name")?;
@@ -58,10 +64,20 @@ async fn queues(db: &mut PgConnection) -> Result<Vec<Queue>> {
                 weight: u32::try_from(weight)
                     .map_err(|_| StoreError::corrupt("queue", format!("{weight} is no weight")))?,
                 quotas: quotas.remove(&name).unwrap_or_default(),
+                preemption: preemption(row)?,
                 name,
             })
         })
         .collect()
+}
+
+fn preemption(row: &PgRow) -> Result<Option<Preemption>> {
+    let words = (row.try_get("preempt_within")?, row.try_get("preempt_reclaim")?);
+    let (Some(within), Some(reclaim)): (Option<&str>, Option<&str>) = words else { return Ok(None) };
+    match (Within::from_word(within), Reclaim::from_word(reclaim)) {
+        (Some(within), Some(reclaim)) => Ok(Some(Preemption { within, reclaim })),
+        _ => Err(StoreError::corrupt("queue", format!("{within:?} and {reclaim:?} are no preemption"))),
+    }
 }
 
 type Quotas = BTreeMap<String, BTreeMap<String, FlavorQuota>>;
@@ -169,11 +185,14 @@ async fn put_queues(
     .execute(&mut *db)
     .await?;
     sqlx::query(
-        "update queue set parent = new.parent from unnest($1::text[], $2::text[]) as new (name, parent)
+        "update queue set parent = new.parent, preempt_within = new.within, preempt_reclaim = new.reclaim
+         from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as new (name, parent, within, reclaim)
          where queue.name = new.name",
     )
     .bind(&names)
     .bind(&parents)
+    .bind(queues.iter().map(|queue| Some(queue.preemption?.within.word())).collect::<Vec<_>>())
+    .bind(queues.iter().map(|queue| Some(queue.preemption?.reclaim.word())).collect::<Vec<_>>())
     .execute(&mut *db)
     .await?;
     put_quotas(db, &queues, &names).await

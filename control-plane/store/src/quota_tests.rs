@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use sqlx::Row;
-use squadron_core::quota::{Flavor, Policy, PriorityClass, Queue, Quota, Resource, diff};
+use squadron_core::quota::{
+    Flavor, Policy, Preemption, PriorityClass, Queue, Quota, Reclaim, Resource, Within, diff,
+};
 
 use crate::{
     Result, Store,
@@ -16,6 +18,7 @@ fn queue(name: &str, parent: Option<&str>, gpus: &[(&str, i64)]) -> Queue {
     let quota =
         |nominal| Quota { nominal, borrowing_limit: parent.map(|_| 4), lending_limit: parent.map(|_| 0) };
     Queue {
+        preemption: parent.map(|_| Preemption { within: Within::LowerPriority, reclaim: Reclaim::Any }),
         name: name.to_owned(),
         parent: parent.map(str::to_owned),
         weight: 1_500,
@@ -87,7 +90,8 @@ async fn queues_that_exist_are_roots_without_quotas_and_keep_their_template() {
     crate::queue::set_template(&mut db, &name, "kind: RayJob").await.unwrap();
     drop(db);
     let mut policy = read(&store).await;
-    let plain = Queue { name: "research".into(), parent: None, weight: 1_000, quotas: [].into() };
+    let plain =
+        Queue { name: "research".into(), parent: None, weight: 1_000, quotas: [].into(), preemption: None };
     assert!(policy.queues.contains(&plain));
     policy.queues.retain(|queue| queue.name != "research");
     policy.queues.extend(example().queues);

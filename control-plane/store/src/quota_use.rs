@@ -1,42 +1,21 @@
-//! Use of quota: what the live attempts of every queue hold.
+//! Use of quota: the declared policy, and what the live attempts of every cluster are charged.
 //!
-//! Invariant: an attempt counts from its assignment until it has ended and its pods are gone, as it was charged when it was
-//! admitted. One that was admitted while no flavor was declared counts with its whole gang, of an unknown flavor.
+//! Invariant: an attempt counts from its assignment until it has ended and its pods are gone, as the dispatcher counts it.
+//! Nodes and pods are read only when an attempt has no recorded charge, because it is older than the flavors.
 
-use std::collections::BTreeMap;
+use squadron_core::{dispatch::Input, silence::Judge};
 
-use sqlx::{Row, types::Json};
-use squadron_core::{
-    dispatch::{Usage, gang_total},
-    quota::standing::Use,
-};
-
-use crate::{
-    Result, Store,
-    job::{gang, waiting::leaving},
-};
+use crate::{Result, Store, job::waiting};
 
 impl Store {
-    /// What each queue uses; queues that use nothing are left out.
-    pub async fn quota_use(&self) -> Result<BTreeMap<String, Use>> {
-        let query = concat!(
-            "select j.queue, j.gang, a.usage from attempt a join job j on j.id = a.job_id
-             where a.ended_at is null or ",
-            leaving!()
-        );
-        let mut used = BTreeMap::<String, Use>::new();
-        for row in &sqlx::query(query).fetch_all(self.pool()).await? {
-            let held = used.entry(row.try_get("queue")?).or_default();
-            let usage = row.try_get::<Json<Usage>, _>("usage")?.0;
-            if usage.is_empty() {
-                held.unknown = held.unknown + gang_total(&gang(row)?);
-            }
-            for (flavor, amount) in usage {
-                let sum = held.by_flavor.entry(flavor).or_default();
-                *sum = *sum + amount;
-            }
+    /// What the dispatcher would charge now, without the jobs that wait.
+    pub async fn quota_use(&self, silence: Judge) -> Result<Input> {
+        let held =
+            self.txn("quota.held", &silence, |db, silence| Box::pin(waiting::held(db, *silence))).await?;
+        if held.policy.flavors.is_empty() || all_recorded(&held) {
+            return Ok(held);
         }
-        Ok(used)
+        self.txn("quota.fleet", &silence, |db, silence| Box::pin(waiting::fleet(db, *silence))).await
     }
 
     /// The policy as it is at this moment.
@@ -51,4 +30,9 @@ impl Store {
         })
         .await
     }
+}
+
+fn all_recorded(held: &Input) -> bool {
+    let attempts = held.clusters.iter().flat_map(|cluster| cluster.attempts.iter().chain(&cluster.leaving));
+    attempts.into_iter().all(|attempt| !attempt.usage.is_empty())
 }

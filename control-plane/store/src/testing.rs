@@ -3,6 +3,7 @@
 //! Invariant: nothing stays behind. The server runs under a shell that holds the read end of our pipe; when the test
 //! process ends, however it ends, the pipe closes, and the shell stops the server and removes its folder.
 
+pub mod crowd;
 pub mod fixture;
 pub mod link;
 

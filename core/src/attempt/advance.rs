@@ -2,7 +2,8 @@
 
 use crate::{
     attempt::{
-        Attempt, AttemptState, Event, Job, Refused, Step, facts::fact_seen, loss, object_name, reason,
+        Attempt, AttemptState, Event, Job, Refused, Step, facts::fact_seen, loss, object_name, preempt,
+        reason,
     },
     id::ClusterId,
     job::JobState,
@@ -17,6 +18,7 @@ pub fn advance(job: &Job, event: Event<'_>, now: Timestamp) -> Result<Step, Refu
             assigned(job, cluster, cluster_name, because, now)
         }
         Event::CancelRequested { by, why } => cancel_requested(job, by, why, now),
+        Event::Preempted { because } => preempt::asked(job, because),
         Event::Fact { from, fact, pods } => fact_seen(job, from, fact, pods, now),
         Event::NeverCreated => never_created(job, now),
         Event::Silent { verdict } => loss::silent(job, verdict, now),
@@ -96,7 +98,7 @@ fn cancel_requested(job: &Job, by: &str, why: &str, now: Timestamp) -> Result<Jo
     if job.state.is_terminal() {
         return Err(Refused::Final(job.state));
     }
-    if job.state == JobState::Stopping {
+    if job.state == JobState::Stopping && job.cancel_requested_at.is_some() {
         return Err(Refused::AlreadyStopping);
     }
     let mut next = job.clone();
@@ -116,9 +118,15 @@ fn cancel_requested(job: &Job, by: &str, why: &str, now: Timestamp) -> Result<Jo
     }
 }
 
-fn stopping_sentence(job: &Job) -> String {
-    let cluster = job.attempt.as_ref().map_or("", |attempt| attempt.cluster_name.as_str());
-    format!("stopping on {cluster}, {}; its agent has not confirmed the end yet", cancel_words(job))
+/// Says why the newest attempt stops.
+pub(super) fn stopping_sentence(job: &Job) -> String {
+    let attempt = job.attempt.as_ref();
+    let cluster = attempt.map_or("", |attempt| attempt.cluster_name.as_str());
+    let why = match attempt {
+        Some(attempt) if preempt::is_meant(job) => attempt.ended_because.clone(),
+        _ => cancel_words(job),
+    };
+    format!("stopping on {cluster}, {why}; its agent has not confirmed the end yet")
 }
 
 /// `cancelled by ann (wrong data)`.
@@ -132,7 +140,7 @@ fn cancel_words(job: &Job) -> String {
 /// The job cancelled for good; its attempt, if it lives, ends with it.
 pub(super) fn cancelled(job: Job, now: Timestamp) -> Job {
     let sentence = match &job.attempt {
-        Some(attempt) if attempt.state == AttemptState::Lost => {
+        Some(attempt) if attempt.state.is_tried_again() => {
             format!("{} before it was placed again", cancel_words(&job))
         }
         Some(attempt) => format!("{} and gone from {}", cancel_words(&job), attempt.cluster_name),
@@ -160,7 +168,7 @@ fn never_created(job: &Job, now: Timestamp) -> Result<Job, Refused> {
         Some(attempt) if attempt.state == AttemptState::Stopping && attempt.created_at.is_none() => {
             let mut next = job.clone();
             mark_removed(&mut next, now);
-            Ok(cancelled(next, now))
+            Ok(preempt::stopped(next, now))
         }
         _ => Err(Refused::Nothing("no attempt waits for a word on something that never existed")),
     }

@@ -3,9 +3,10 @@
 use crate::{
     attempt::{
         Attempt, AttemptState, Job, Refused,
-        advance::{cancelled, end, mark_removed, place},
+        advance::{end, mark_removed, place},
         loss,
         pods::{killed_for_memory, progress, trouble},
+        preempt,
         ray_job::{Meaning, meaning},
         reason,
     },
@@ -66,7 +67,7 @@ fn removed(job: &Job, attempt: &Attempt, now: Timestamp) -> Result<Job, Refused>
     mark_removed(&mut next, now);
     match attempt.state {
         state if state.is_terminal() => Ok(next),
-        AttemptState::Stopping => Ok(cancelled(next, now)),
+        AttemptState::Stopping => Ok(preempt::stopped(next, now)),
         _ => Ok(taken_away(next, now)),
     }
 }
@@ -141,7 +142,9 @@ fn succeeded(job: Job, fact: &RayJobFact, pods: &[PodFact], now: Timestamp) -> J
     if let Some(killed) = killed_for_memory(pods) {
         sentence.push_str(&format!("; on the way {killed}"));
     }
-    if job.state == JobState::Stopping {
+    if preempt::is_meant(&job) {
+        sentence.push_str(", before it was stopped for another job");
+    } else if job.state == JobState::Stopping {
         sentence.push_str(", before the cancellation reached it");
     }
     end(job, AttemptState::Succeeded, "", sentence, now)

@@ -6,8 +6,8 @@
 use crate::{
     attempt::{
         Attempt, AttemptState, Job, Refused,
-        advance::{cancelled, fresh, mark_removed},
-        reason,
+        advance::{cancelled, fresh, mark_removed, stopping_sentence},
+        preempt, reason,
     },
     id::{AttemptId, ClusterId},
     job::JobState,
@@ -50,8 +50,15 @@ pub(super) fn heard(job: &Job) -> Result<Job, Refused> {
         return Err(Refused::Nothing("the cluster was not called silent"));
     }
     let mut next = job.clone();
-    next.reason = if job.state == JobState::Stopping { reason::CANCELLED } else { "" }.to_owned();
     next.sentence = format!("{} on {}", job.state, attempt.cluster_name);
+    next.reason = match job.state {
+        _ if preempt::is_meant(job) => reason::PREEMPTED.to_owned(),
+        JobState::Stopping => reason::CANCELLED.to_owned(),
+        _ => String::new(),
+    };
+    if job.state == JobState::Stopping {
+        next.sentence = stopping_sentence(&next);
+    }
     Ok(next)
 }
 
@@ -116,7 +123,7 @@ fn live(job: &Job) -> Result<&Attempt, Refused> {
 
 /// Closes the attempt; a cancelled job ends, any other is queued again.
 fn lost(mut job: Job, word: &str, why: &str, now: Timestamp) -> Job {
-    let stopping = job.state == JobState::Stopping;
+    let stopping = job.state == JobState::Stopping && !preempt::is_meant(&job);
     if let Some(attempt) = &mut job.attempt {
         attempt.desired = false;
         attempt.ended_because = why.to_owned();

@@ -10,6 +10,9 @@ mod facts;
 mod loss;
 mod name;
 mod pods;
+mod preempt;
+#[cfg(test)]
+mod preempt_tests;
 mod ray_job;
 pub mod rules;
 #[cfg(test)]
@@ -45,10 +48,12 @@ pub enum AttemptState {
     Cancelled,
     /// Nothing of it runs any more, or a second copy is allowed; its job waits for another attempt.
     Lost,
+    /// It was stopped to make room for another job, and is gone; its job waits for another attempt.
+    Preempted,
 }
 
 impl AttemptState {
-    pub const ALL: [AttemptState; 8] = [
+    pub const ALL: [AttemptState; 9] = [
         AttemptState::Assigned,
         AttemptState::Starting,
         AttemptState::Running,
@@ -57,10 +62,16 @@ impl AttemptState {
         AttemptState::Failed,
         AttemptState::Cancelled,
         AttemptState::Lost,
+        AttemptState::Preempted,
     ];
 
     pub fn is_terminal(self) -> bool {
-        self == AttemptState::Lost || self.job_state().is_terminal()
+        self.is_tried_again() || self.job_state().is_terminal()
+    }
+
+    /// It is over and its job is not.
+    pub fn is_tried_again(self) -> bool {
+        matches!(self, AttemptState::Lost | AttemptState::Preempted)
     }
 
     /// The state of a job whose newest attempt is in this state.
@@ -73,13 +84,17 @@ impl AttemptState {
             AttemptState::Succeeded => JobState::Succeeded,
             AttemptState::Failed => JobState::Failed,
             AttemptState::Cancelled => JobState::Cancelled,
-            AttemptState::Lost => JobState::Queued,
+            AttemptState::Lost | AttemptState::Preempted => JobState::Queued,
         }
     }
 
-    /// The word stored and shown; the same as the job's, but for `lost`.
+    /// The word stored and shown; the same as the job's, but for `lost` and `preempted`.
     pub fn word(self) -> &'static str {
-        if self == AttemptState::Lost { "lost" } else { self.job_state().word() }
+        match self {
+            AttemptState::Lost => "lost",
+            AttemptState::Preempted => "preempted",
+            other => other.job_state().word(),
+        }
     }
 
     pub fn from_word(word: &str) -> Option<AttemptState> {
@@ -109,6 +124,7 @@ pub mod reason {
     pub const CLUSTER_SILENT: &str = "CLUSTER_SILENT";
     pub const CLUSTER_LOST: &str = "CLUSTER_LOST";
     pub const LEASE_ENDED: &str = "LEASE_ENDED";
+    pub const PREEMPTED: &str = "PREEMPTED";
 }
 
 /// A job with its newest attempt, as the decider sees and returns it.
@@ -160,6 +176,8 @@ pub enum Event<'a> {
     Assigned { cluster: ClusterId, cluster_name: &'a str, because: &'a str },
     /// A person asked for the end; `why` may be empty.
     CancelRequested { by: &'a str, why: &'a str },
+    /// The dispatcher stops it to make room for another job; a clause says for which, and why.
+    Preempted { because: &'a str },
     /// A cluster said something; `pods` are all pods of the attempt known by now, live and gone.
     Fact { from: ClusterId, fact: &'a Fact, pods: &'a [PodFact] },
     /// The agent applied a desired state without this attempt, and never said that it created the RayJob.

@@ -13,11 +13,11 @@ use crate::{
 const EAST: &str = "01938f2e-0000-7000-8000-00000000ea57";
 const WEST: &str = "01938f2e-0000-7000-8000-000000003e57";
 
-fn at(second: i64) -> Timestamp {
+pub(super) fn at(second: i64) -> Timestamp {
     Timestamp::from_millis(1_796_000_000_000 + second * 1_000)
 }
 
-fn job() -> Job {
+pub(super) fn job() -> Job {
     Job {
         id: "01938f2e-7a3c-7d31-9d4e-00c0ffee1234".parse().unwrap(),
         name: "train".into(),
@@ -40,7 +40,7 @@ fn id(number: u32) -> AttemptId {
 
 /// An event that can be kept and replayed.
 #[derive(Clone, Debug)]
-enum Told {
+pub(super) enum Told {
     Assigned,
     Cancel,
     NeverCreated,
@@ -55,6 +55,7 @@ enum Told {
     /// An operator vouches for attempt 1.
     Vouched,
     Adopted(u32),
+    Preempted,
 }
 
 fn tell(job: &Job, told: &Told, now: Timestamp) -> Result<Step, Refused> {
@@ -74,6 +75,7 @@ fn tell(job: &Job, told: &Told, now: Timestamp) -> Result<Step, Refused> {
             };
         }
         Told::Heard => Event::Heard,
+        Told::Preempted => Event::Preempted { because: "stopped for another" },
         Told::Vouched => {
             let word = Word::new("ann", "it burnt").unwrap();
             let proof = Proof::operators_word(id(1), &word);
@@ -84,7 +86,7 @@ fn tell(job: &Job, told: &Told, now: Timestamp) -> Result<Step, Refused> {
     advance(job, event, now)
 }
 
-fn live(mut job: Job, tellings: &[Told]) -> Job {
+pub(super) fn live(mut job: Job, tellings: &[Told]) -> Job {
     for (second, told) in (1..).zip(tellings) {
         if let Ok(step) = tell(&job, told, at(second)) {
             job = step.job;
@@ -97,11 +99,11 @@ fn east(fact: Fact) -> Told {
     Told::Fact { cluster: EAST, fact, pods: Vec::new() }
 }
 
-fn step_of(step: AttemptStep) -> Told {
+pub(super) fn step_of(step: AttemptStep) -> Told {
     east(Fact::Attempt(AttemptFact { attempt: id(1), step, message: "namespace not allowed".into() }))
 }
 
-fn ray_job(deployment: &str, status: &str) -> Told {
+pub(super) fn ray_job(deployment: &str, status: &str) -> Told {
     ray_job_with(deployment, status, Vec::new())
 }
 
@@ -318,8 +320,8 @@ fn any_telling() -> impl Strategy<Value = Told> {
     prop_oneof![
         2 => Just(Told::Assigned),
         1 => Just(Told::Cancel),
-        1 => Just(Told::NeverCreated),
-        1 => Just(Told::RetentionOver),
+        1 => prop::sample::select(vec![Told::NeverCreated, Told::RetentionOver]),
+        1 => Just(Told::Preempted),
         2 => Just(step_of(AttemptStep::Created)),
         1 => Just(step_of(AttemptStep::Removed)),
         1 => Just(step_of(AttemptStep::Refused)),

@@ -82,8 +82,12 @@ impl Pass<'_> {
 
     /// A job is placed on a cluster; if that is kept, it takes from what others may have.
     pub(super) fn take_beside(&mut self, site: usize, packing: &Packing) {
+        let free = &self.sites[site].free;
         if let Some(kept) = self.kept.as_mut().filter(|kept| kept.site == site) {
-            kept.beside = kept.beside.less(&self.sites[site].free, &packing.left);
+            kept.beside = kept.beside.less(free, &packing.left);
+        }
+        if let Some(beside) = self.claimed.beside.get_mut(&site) {
+            *beside = beside.less(free, &packing.left);
         }
     }
 
@@ -122,7 +126,7 @@ impl Pass<'_> {
         self.groups.iter().any(|group| {
             let (Some(job), Some(place)) = (group.head(), group.place) else { return false };
             let limits = self.quotas.limits(group.place);
-            let sites = self.sites.iter().filter(|site| site.takes(job));
+            let sites = self.sites.iter().filter(|site| site.may_take(job));
             let mut packings =
                 sites.filter_map(|site| site.pack(&site.empty, job, &limits, self.prices()).ok());
             packings.any(|packing| self.quotas.is_guaranteed(place, &packing.charge))
@@ -133,7 +137,7 @@ impl Pass<'_> {
     fn hope(&self, job: &Waiting, place: Option<Place>) -> Option<Hope> {
         let limits = self.quotas.limits(place);
         let since = job.submitted_at.plus_millis(STARVES_AFTER_MS);
-        let sites = self.sites.iter().enumerate().filter(|(_, site)| site.takes(job));
+        let sites = self.sites.iter().enumerate().filter(|(_, site)| site.may_take(job));
         let hopes = sites.filter_map(|(index, site)| {
             let hope = hope_at((index, site), job, &limits, since, self.prices())?;
             Some((work_before(site.cluster, since), index, hope))

@@ -9,6 +9,7 @@
 
 mod blockers;
 pub mod book;
+pub mod change;
 mod choice;
 mod choose;
 pub mod estimate;
@@ -29,12 +30,15 @@ mod policy_properties;
 #[cfg(test)]
 mod policy_tests;
 pub mod predict;
+pub mod preempt;
 #[cfg(test)]
 mod preference_tests;
 mod price;
 pub mod quota;
 mod refused;
 mod room;
+#[cfg(test)]
+mod set_tests;
 mod site;
 pub mod tenants;
 #[cfg(test)]
@@ -50,9 +54,11 @@ pub use crate::dispatch::{
     keep::STARVES_AFTER_MS,
     outlook::{Outlook, Verdict, outlook},
     plan::plan,
+    preempt::{Claim, Making, Stake},
     quota::Usage,
 };
 use crate::{
+    desired,
     id::{AttemptId, ClusterId, JobId},
     meter::Sheet,
     placement::{Face, Labels, NodeWish},
@@ -90,6 +96,9 @@ pub struct Input {
     pub policy: Policy,
     /// Prices in force; needed only where a job has a maximum.
     pub sheet: Option<Sheet>,
+    /// Jobs for which others were asked to stop.
+    pub claims: Vec<Claim>,
+    pub terms: preempt::Terms,
     pub now: Timestamp,
 }
 
@@ -101,6 +110,8 @@ impl Default for Input {
             waiting: Vec::new(),
             policy: Policy::default(),
             sheet: None,
+            claims: Vec::new(),
+            terms: preempt::Terms::default(),
             now: Timestamp(0),
         }
     }
@@ -133,6 +144,8 @@ pub struct Cluster {
     pub attempts: Vec<Held>,
     /// Attempts that have ended and of which pods are still there: they still count against quota.
     pub leaving: Vec<Held>,
+    /// How much its desired set holds.
+    pub set: desired::Size,
 }
 
 #[derive(Clone, Default, Debug)]
@@ -165,6 +178,7 @@ pub struct Held {
     /// As in [`Preferences::spread`].
     pub spread: String,
     pub assigned_at: Timestamp,
+    pub stake: Stake,
 }
 
 /// A job that waits for a placement.
@@ -181,6 +195,8 @@ pub struct Waiting {
     pub overtaken: u32,
     /// Value of its priority class; the higher goes first within its queue.
     pub priority: i32,
+    /// Bytes of its manifest, by [`desired::rounded`].
+    pub manifest: u64,
 }
 
 /// One reason why a job waits.
@@ -219,7 +235,9 @@ pub enum Cause {
     NoCluster,
     /// Its queue may use so much, but not now.
     QuotaExhausted,
-    /// What is free is kept for a gang that has waited too long.
+    /// Others were asked to stop for it.
+    MakingRoom,
+    /// What is free is kept for a gang that has waited too long, or for a job for which others stop.
     Reserved,
     /// The cluster could hold it, but not now.
     ClusterFull,
@@ -242,6 +260,7 @@ impl Cause {
             Cause::NoFlavor => "NO_FLAVOR",
             Cause::NoCluster => "NO_CLUSTER",
             Cause::QuotaExhausted => "QUOTA_EXHAUSTED",
+            Cause::MakingRoom => "MAKING_ROOM",
             Cause::Reserved => "RESERVED",
             Cause::ClusterFull => "CLUSTER_FULL",
             Cause::NoReadyNode => "NO_READY_NODE",
@@ -276,9 +295,13 @@ pub struct Blocked {
     pub blockers: Arc<Vec<Blocker>>,
 }
 
-/// What a pass decided: every waiting job is in exactly one of the two.
+/// What a pass decided: every waiting job is either assigned or blocked.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Plan {
     pub assign: Vec<Assign>,
     pub blocked: Vec<Blocked>,
+    /// Who is asked to stop, and for whom; their jobs are among the blocked ones.
+    pub making: Vec<Making>,
+    /// Jobs for which no room is kept any more.
+    pub dropped: Vec<JobId>,
 }

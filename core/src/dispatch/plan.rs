@@ -11,9 +11,11 @@ use crate::{
         group::{Group, Look, groups},
         keep::Kept,
         pack::{Charge, Packing},
+        preempt::Claimed,
         price::Prices,
         quota::{Place, Quotas},
         refused::refusal,
+        room::Room,
         site::{Open, open},
         turns::Turns,
     },
@@ -29,15 +31,18 @@ pub fn plan(input: &Input) -> Plan {
 /// The plan, and how many times a gang was tried on a cluster to find it.
 pub(super) fn counted(input: &Input) -> (Plan, u64) {
     let mut pass = settled(input);
+    let making = pass.make_room();
     let packings = pass.packings;
     let assign = std::mem::take(&mut pass.assign);
+    let dropped = std::mem::take(&mut pass.claimed.dropped);
     let placed: Vec<JobId> = assign.iter().map(|assign| assign.job).collect();
-    (Plan { assign, blocked: blocked(pass, &placed) }, packings)
+    (Plan { assign, blocked: blocked(pass, &placed), making, dropped }, packings)
 }
 
 /// A pass that has placed all that it can.
 pub(super) fn settled(input: &Input) -> Pass<'_> {
     let mut pass = Pass::new(input);
+    pass.honour_claims();
     pass.keep_for_the_starving();
     pass.place_all();
     // First fit may succeed in less room than it failed in; so whoever failed is tried once more.
@@ -60,8 +65,9 @@ pub(super) struct Pass<'a> {
     pub(super) quotas: Quotas,
     pub(super) sites: Vec<Open<'a>>,
     pub(super) groups: Vec<Group<'a>>,
-    turns: Turns<'a>,
+    pub(super) turns: Turns<'a>,
     pub(super) kept: Option<Kept>,
+    pub(super) claimed: Claimed<'a>,
     pub(super) assign: Vec<Assign>,
     pub(super) packings: u64,
 }
@@ -77,7 +83,8 @@ impl<'a> Pass<'a> {
                 turns.join(head, index, group.place);
             }
         }
-        Pass { input, quotas, sites, groups, turns, kept: None, assign: Vec::new(), packings: 0 }
+        let claimed = Claimed::default();
+        Pass { input, quotas, sites, groups, turns, kept: None, claimed, assign: Vec::new(), packings: 0 }
     }
 
     /// What nodes cost now.
@@ -120,7 +127,16 @@ impl<'a> Pass<'a> {
     /// Every group that was set aside takes part again, but for the one for which a cluster is kept.
     fn look_again(&mut self) {
         let kept = self.kept.as_ref().map(|kept| kept.group);
-        for (index, group) in self.groups.iter().enumerate().filter(|(index, _)| Some(*index) != kept) {
+        self.ask_again(kept);
+    }
+
+    /// Every group that was set aside takes part again.
+    pub(super) fn ask_all_again(&mut self) {
+        self.ask_again(None);
+    }
+
+    fn ask_again(&mut self, but: Option<usize>) {
+        for (index, group) in self.groups.iter().enumerate().filter(|(index, _)| Some(*index) != but) {
             if let Some(head) = group.head() {
                 self.turns.join(head, index, group.place);
             }
@@ -138,10 +154,26 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// Places the group's next job on this cluster if it fits there now.
+    pub(super) fn place_there(&mut self, group: usize, site: usize) -> bool {
+        let there = if self.look(group, site) { vec![site] } else { Vec::new() };
+        match self.choose_among(group, &there) {
+            Some(chosen) => {
+                self.place(group, chosen);
+                true
+            }
+            None => false,
+        }
+    }
+
     /// The best place for the group's next job. Clusters where it stays within its guarantee come first.
     fn choose(&mut self, group: usize) -> Option<Chosen> {
-        let job = self.groups[group].head()?;
         let fitting: Vec<usize> = (0..self.sites.len()).filter(|site| self.look(group, *site)).collect();
+        self.choose_among(group, &fitting)
+    }
+
+    fn choose_among(&mut self, group: usize, fitting: &[usize]) -> Option<Chosen> {
+        let job = self.groups[group].head()?;
         let looks = &self.groups[group].looks;
         let candidates = fitting.iter().filter_map(|site| match &looks[*site] {
             Look::Fits { packing, guaranteed, .. } => {
@@ -150,7 +182,7 @@ impl<'a> Pass<'a> {
             _ => None,
         });
         let (chosen, because, ranked) = best(candidates.collect(), job)?;
-        let choice = Choice::new(ranked, self.refusals(group, job, &fitting));
+        let choice = Choice::new(ranked, self.refusals(group, job, fitting));
         let site = self.sites.iter().position(|site| site.cluster.id == chosen.cluster)?;
         Some(Chosen { site, packing: chosen.packing, because, choice })
     }
@@ -158,10 +190,11 @@ impl<'a> Pass<'a> {
     /// Why the clusters that do not fit do not, told anew only where something changed.
     fn refusals(&mut self, group: usize, job: &Waiting, fitting: &[usize]) -> Vec<Refusal> {
         let (kept, prices) = (self.kept.as_ref().map(|kept| kept.site), self.prices());
+        let is_kept = |at: usize| kept == Some(at) || self.claimed.beside.contains_key(&at);
         let known = &mut self.groups[group].refusals;
         let accepted = self.sites.iter().enumerate().filter(|(_, site)| site.is_accepted());
         let refused = accepted.filter(|(at, _)| !fitting.contains(at)).map(|(at, site)| {
-            let tell = || (site.version, refusal(job, site, kept == Some(at), prices));
+            let tell = || (site.version, refusal(job, site, is_kept(at), prices));
             let told = known.entry(at).or_insert_with(tell);
             if told.0 != site.version {
                 *told = tell();
@@ -204,8 +237,7 @@ impl<'a> Pass<'a> {
         let Open { free, version, .. } = &self.sites[site];
         let at = *version;
         self.packings += 1;
-        let kept = self.kept.as_ref().filter(|kept| kept.site == site);
-        let tight = kept.map(|kept| free.least(&kept.beside));
+        let tight = self.beside(site);
         let room = tight.as_ref().unwrap_or(free);
         let Ok(mut packing) = self.sites[site].pack(room, job, &limits, self.prices()) else {
             return Look::TooFull { at };
@@ -215,6 +247,17 @@ impl<'a> Pass<'a> {
         }
         let guaranteed = place.is_none_or(|place| self.quotas.is_guaranteed(place, &packing.charge));
         Look::Fits { at, packing, guaranteed }
+    }
+
+    /// What may be taken of a cluster of which something is kept for others; `None` if nothing is.
+    fn beside(&self, site: usize) -> Option<Room> {
+        let free = &self.sites[site].free;
+        let kept = self.kept.as_ref().filter(|kept| kept.site == site);
+        let kept = kept.map(|kept| free.least(&kept.beside));
+        match self.claimed.beside.get(&site) {
+            Some(beside) => Some(kept.as_ref().unwrap_or(free).least(beside)),
+            None => kept,
+        }
     }
 
     fn place(&mut self, group: usize, chosen: Chosen) {

@@ -41,11 +41,17 @@ fn any_queue(name: &'static str, parent: Option<&'static str>) -> impl Strategy<
         let quotas = [("a100", a100), ("h100", h100)];
         let quotas = quotas.into_iter().filter_map(|(name, quota)| Some((name.to_owned(), quota?)));
         let parent = parent.map(str::to_owned);
-        crate::quota::Queue { name: name.into(), parent, weight: weight * 500, quotas: quotas.collect() }
+        crate::quota::Queue {
+            name: name.into(),
+            parent,
+            weight: weight * 500,
+            quotas: quotas.collect(),
+            preemption: None,
+        }
     })
 }
 
-fn any_policy() -> impl Strategy<Value = Policy> {
+pub(super) fn any_policy() -> impl Strategy<Value = Policy> {
     let tree = (any_queue("lab", None), any_queue("a", Some("lab")), any_queue("b", Some("lab")));
     (tree, any_queue("solo", None))
         .prop_map(|((lab, a, b), solo)| policy(&[lab, a, b, queue("project", Some("a"), None), solo]))

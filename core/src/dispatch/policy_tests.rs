@@ -27,7 +27,13 @@ pub(super) fn queue(name: &str, parent: Option<&str>, gpus: Option<i64>) -> crat
         [("h100".to_owned(), plenty.into_iter().chain([(Resource::Gpu, quota(gpus))]).collect())].into()
     };
     let quotas = gpus.map_or_else(BTreeMap::new, all);
-    crate::quota::Queue { name: name.into(), parent: parent.map(str::to_owned), weight: 1_000, quotas }
+    crate::quota::Queue {
+        name: name.into(),
+        parent: parent.map(str::to_owned),
+        weight: 1_000,
+        quotas,
+        preemption: None,
+    }
 }
 
 pub(super) fn gpu_node(name: &str, gpus: i64) -> Node {
@@ -64,6 +70,7 @@ pub(super) fn held_by(number: u128, queue: &str, gpus: i64) -> Held {
         usage: [("h100".to_owned(), res(1, 1, gpus))].into(),
         spread: String::new(),
         assigned_at: Timestamp(0),
+        stake: Stake::default(),
     }
 }
 
@@ -208,4 +215,22 @@ fn equal_jobs_are_judged_together() {
     let (groups, sites, placements) = (20, 10, plan.assign.len() as u64);
     assert!(placements > 500, "{placements}");
     assert!(packings <= (2 * groups + placements) * sites, "{packings} packings for {placements} placements");
+}
+
+/// A queue with a guarantee of one flavor and loans of another: places are told in the order in which jobs get room.
+#[test]
+fn who_stays_within_a_guarantee_stands_before_who_is_more_urgent_and_borrows() {
+    let mut input =
+        fleet(policy(&[queue("lab", None, Some(8)), queue("a", Some("lab"), Some(2))]), &[("east", 4)]);
+    input.clusters[0].attempts = vec![held_by(90, "lab", 4)];
+    input.waiting = vec![
+        Waiting { priority: 5, ..job_of("a", 1, 3) },
+        job_of("a", 2, 1),
+        Waiting { priority: 1, ..job_of("a", 3, 1) },
+    ];
+    let line: Vec<(u128, u32)> =
+        plan(&input).blocked.iter().map(|job| (job.job.0.as_u128(), job.position)).collect();
+    assert_eq!(line, [(3, 1), (2, 2), (1, 3)]);
+    input.clusters[0].attempts.clear();
+    assert_eq!(placed(&plan(&input)), [3, 2], "as they are placed when room comes free");
 }

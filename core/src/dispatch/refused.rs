@@ -1,12 +1,15 @@
 //! Refusals: for each accepted cluster that cannot take a job, why not, in the words of its blocker.
 
-use crate::dispatch::{
-    Blocker, Cause, Waiting,
-    blockers::{Looked, elsewhere, of_cluster, too_dear},
-    choice::Refusal,
-    pack::Limits,
-    price::{Dear, Prices},
-    site::{Open, is_allowed},
+use crate::{
+    desired::full,
+    dispatch::{
+        Blocker, Cause, Waiting,
+        blockers::{Looked, elsewhere, of_cluster, too_dear},
+        choice::Refusal,
+        pack::Limits,
+        price::{Dear, Prices},
+        site::{Open, is_allowed},
+    },
 };
 
 /// Why the job does not go to the cluster as the pass left it. `kept` says that it is kept for another job.
@@ -33,6 +36,9 @@ fn blocker(job: &Waiting, site: &Open<'_>, kept: bool, prices: Prices<'_>) -> Bl
     if let Some(blocker) = elsewhere(job, &site.location, name) {
         return blocker;
     }
+    if site.may_take(job) && !site.takes(job) {
+        return full(name);
+    }
     if !site.takes(job) || site.free.pack(&job.gang).is_err() {
         return of_cluster(job, &Looked { cluster: site.cluster, free: &site.free });
     }
@@ -45,7 +51,9 @@ fn blocker(job: &Waiting, site: &Open<'_>, kept: bool, prices: Prices<'_>) -> Bl
     if kept {
         return of(
             Cause::Reserved,
-            format!("{name} has room, but that is kept for a job that has waited long"),
+            format!(
+                "{name} has room, but that is kept for another job, which has waited long or for which others stop"
+            ),
         );
     }
     let queue = &job.queue;

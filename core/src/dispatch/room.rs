@@ -101,7 +101,12 @@ impl Room {
 
     /// What is left beside pods of no attempt and the attempts that stay.
     pub(crate) fn beside(cluster: &Cluster, stays: impl Fn(AttemptId) -> bool) -> Room {
-        let mut room = Room::empty(cluster);
+        Room::left_of(&Room::empty(cluster), cluster, stays)
+    }
+
+    /// The same of `empty`, which are the cluster's usable nodes as if nothing ran on them.
+    pub(crate) fn left_of(empty: &Room, cluster: &Cluster, stays: impl Fn(AttemptId) -> bool) -> Room {
+        let mut room = empty.clone();
         room.subtract(cluster.pods.iter().filter(|pod| pod.attempt.is_none_or(&stays)));
         room.reserve(&expected(cluster, stays));
         room

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
+    desired,
     dispatch::{
         Cluster, Held, Standing, Waiting,
         location::Location,
@@ -26,6 +27,8 @@ pub(super) struct Open<'a> {
     pub(super) empty: Room,
     /// Flavors of its usable nodes.
     pub(super) kinds: Vec<Kind>,
+    /// Its desired set, with the attempts of this pass.
+    pub(super) set: desired::Size,
     /// Attempts there that have not ended, with those of this pass.
     pub(super) attempts: usize,
     pub(super) location: Arc<Location<'a>>,
@@ -40,11 +43,16 @@ impl Open<'_> {
         self.cluster.standing != Standing::NotAccepted
     }
 
-    /// Whether the job may go there at all.
-    pub(super) fn takes(&self, job: &Waiting) -> bool {
+    /// Whether the job may go there at all, now or later.
+    pub(super) fn may_take(&self, job: &Waiting) -> bool {
         self.cluster.standing == Standing::Heard
             && is_allowed(job.pinned, self.cluster.id)
             && self.location.admits(&job.preferences)
+    }
+
+    /// Whether the job may go there now as far as its nodes are not asked.
+    pub(super) fn takes(&self, job: &Waiting) -> bool {
+        self.may_take(job) && self.set.takes(job.manifest)
     }
 
     /// Places the job into `room`, which has the nodes of this cluster that are usable, at a price that it may cost.
@@ -69,6 +77,7 @@ impl Open<'_> {
     pub(super) fn put(&mut self, job: &Waiting, left: Room) {
         self.free = left;
         self.attempts += 1;
+        self.set = self.set.with(job.manifest);
         self.version += 1;
         note(&mut self.apart, &job.queue, &job.preferences.spread);
     }
@@ -99,8 +108,8 @@ pub(super) fn open<'a>(clusters: &'a [Cluster], flavors: &Flavors) -> Vec<Open<'
             let (free, empty) = (Room::free(cluster), Room::empty(cluster));
             let kinds = flavors.of_room(&empty);
             let location = Arc::new(Location::of(cluster));
-            let (attempts, apart) = (cluster.attempts.len(), apart(&cluster.attempts));
-            Open { cluster, free, empty, kinds, attempts, location, apart, version: 0 }
+            let (attempts, set, apart) = (cluster.attempts.len(), cluster.set, apart(&cluster.attempts));
+            Open { cluster, free, empty, kinds, set, attempts, location, apart, version: 0 }
         })
         .collect();
     sites.sort_by(|a, b| (&a.cluster.name, a.cluster.id).cmp(&(&b.cluster.name, b.cluster.id)));

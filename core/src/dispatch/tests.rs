@@ -32,6 +32,7 @@ pub(super) fn cluster(number: u128, name: &str, nodes: &[Resources]) -> Cluster 
         pods: vec![],
         attempts: vec![],
         leaving: vec![],
+        set: desired::Size::default(),
     }
 }
 
@@ -53,12 +54,14 @@ pub(super) fn waiting(number: u128, gang: Vec<GangPart>) -> Waiting {
         preferences: Preferences::default(),
         overtaken: 0,
         priority: 0,
+        manifest: 4 << 10,
     }
 }
 
 pub(super) fn held(id: AttemptId, gang: Vec<GangPart>) -> Held {
     let queue = "research".into();
-    Held { id, gang, queue, usage: Usage::new(), spread: String::new(), assigned_at: Timestamp(0) }
+    let (usage, spread, stake) = (Usage::new(), String::new(), Stake::default());
+    Held { id, gang, queue, usage, spread, assigned_at: Timestamp(0), stake }
 }
 
 fn one_core(number: u128) -> Waiting {

@@ -42,6 +42,11 @@ impl Default for Terms {
     }
 }
 
+/// Attempts whose stop a cluster asks for within one poll, when its API server answers within 50 ms.
+const AT_ONCE: u64 = 1_000;
+/// Milliseconds for each attempt more.
+const EACH: u64 = 2;
+
 /// Why terms cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TermsError {
@@ -71,6 +76,12 @@ impl Terms {
     /// Silence after which nothing under a lease can run any more.
     pub fn expiry(&self) -> u64 {
         self.ttl.saturating_add(self.guard())
+    }
+
+    /// The same terms for a cluster that must stop `attempts` at once: a crowd gets a longer poll.
+    pub fn for_crowd(self, attempts: u64) -> Terms {
+        let more = attempts.saturating_sub(AT_ONCE).saturating_mul(EACH);
+        Terms { poll: self.poll.saturating_add(more), ..self }
     }
 
     /// The longest trouble that surely ends no attempt: the last renewal may be one heartbeat old when it begins, the mark

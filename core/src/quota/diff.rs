@@ -119,6 +119,10 @@ fn queue(queue: &Queue) -> Fields {
     for (flavor, amounts) in &queue.quotas {
         fields.extend(quotas(flavor, amounts));
     }
+    if let Some(rules) = queue.preemption {
+        fields.insert("preemption within queue".to_owned(), rules.within.word().to_owned());
+        fields.insert("preemption of borrowers".to_owned(), rules.reclaim.word().to_owned());
+    }
     fields
 }
 

@@ -10,6 +10,7 @@ pub mod amount;
 pub mod check;
 pub mod declared;
 mod diff;
+mod preemption;
 pub mod standing;
 pub mod yaml;
 
@@ -17,7 +18,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::diff::{Change, Fate, FieldChange, Noun, diff, weight};
+pub use self::{
+    diff::{Change, Fate, FieldChange, Noun, diff, weight},
+    preemption::{Preemption, Reclaim, Within},
+};
 
 /// What quotas count.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -63,6 +67,9 @@ pub struct Queue {
     pub weight: u32,
     /// By name of the flavor. A root that neither has quotas nor has any below it is not limited by quota.
     pub quotas: BTreeMap<String, FlavorQuota>,
+    /// `None`: as the queue above it says, and never where none says anything.
+    #[serde(default)]
+    pub preemption: Option<Preemption>,
 }
 
 /// How urgent jobs are; higher values go first.

@@ -28,6 +28,8 @@ pub struct Story<'a> {
     /// The job's end and its sentence.
     pub ended: Option<(Timestamp, &'a str)>,
     pub placements: Vec<Placement<'a>>,
+    /// When attempts were asked to stop for other jobs, and why.
+    pub asked: Vec<(Timestamp, String)>,
     /// Facts about the job in the order in which they were told.
     pub facts: &'a [(Timestamp, Fact)],
     /// When each incident began, and its title; and when and how it ended.
@@ -61,6 +63,9 @@ pub fn build(story: &Story<'_>) -> Vec<Entry> {
                 placement.cluster, placement.number, placement.because
             ),
         );
+    }
+    for (at, why) in &story.asked {
+        push(*at, "job", clip(why, 600));
     }
     if let Some((at, by)) = story.cancelled {
         push(at, "job", format!("cancellation requested by {}", clip(by, 100)));
@@ -103,6 +108,7 @@ mod tests {
             cancelled: None,
             ended: Some((at(9), "failed on east: the driver failed")),
             placements: vec![Placement { at: at(2), number: 1, cluster: "east", because: "it has room" }],
+            asked: vec![(at(4), "attempt 1 on east was stopped to make room for job eval".into())],
             facts: &facts,
             incidents: vec![(at(5), "A pod was killed".into())],
             kernel: vec![(at(5), "Killed process 7".into())],
@@ -114,6 +120,7 @@ mod tests {
             [
                 "job submitted to queue research by ann",
                 "job assigned to east as attempt 1: it has room",
+                "job attempt 1 on east was stopped to make room for job eval",
                 "kernel Killed process 7",
                 "incident A pod was killed",
                 "job failed on east: the driver failed",

@@ -28,6 +28,9 @@ pub enum Fault {
     /// The leading control plane, to which the cluster's agent is connected, stands still; the other one takes over, and
     /// the first goes on when the jobs run elsewhere.
     LeaderStopped,
+    /// The cluster is lost, and an operator says that it is dead although it is not: two copies must be seen, or the counting
+    /// is wrong.
+    FalseWord,
     BriefCut,
     BriefBlackHole,
     /// The agent is asked to end, and comes up again.
@@ -52,6 +55,8 @@ pub const LOST: [Fault; 7] = [
     Fault::PostgresKilled,
     Fault::LeaderStopped,
 ];
+/// What must be caught: it is drawn only when it is named.
+pub const CONTROL: [Fault; 1] = [Fault::FalseWord];
 /// Troubles shorter than a lease: nothing may stop.
 pub const BRIEF: [Fault; 9] = [
     Fault::BriefCut,
@@ -75,6 +80,7 @@ impl Fault {
             Fault::ControlPlaneKilled => "control-plane-killed",
             Fault::PostgresKilled => "postgres-killed",
             Fault::LeaderStopped => "leader-stopped",
+            Fault::FalseWord => "false-word",
             Fault::BriefCut => "brief-cut",
             Fault::BriefBlackHole => "brief-black-hole",
             Fault::AgentRestart => "agent-restart",
@@ -89,7 +95,12 @@ impl Fault {
 
     /// Whether the cluster is lost for longer than its lease.
     pub fn loses(self) -> bool {
-        LOST.contains(&self)
+        LOST.contains(&self) || CONTROL.contains(&self)
+    }
+
+    /// Whether it has to make two copies run at once.
+    pub fn is_control(self) -> bool {
+        CONTROL.contains(&self)
     }
 
     /// Whether the control plane answers while the cluster is lost, so that dispatch to the other one can be measured.
@@ -115,14 +126,14 @@ pub fn named(names: &str) -> Result<Vec<Fault>> {
 }
 
 fn words() -> String {
-    let all: Vec<&str> = LOST.iter().chain(&BRIEF).map(|fault| fault.word()).collect();
+    let all: Vec<&str> = LOST.iter().chain(&BRIEF).chain(&CONTROL).map(|fault| fault.word()).collect();
     format!("lost, brief, {}", all.join(", "))
 }
 
 impl FromStr for Fault {
     type Err = anyhow::Error;
     fn from_str(word: &str) -> Result<Fault> {
-        match LOST.iter().chain(&BRIEF).find(|fault| fault.word() == word) {
+        match LOST.iter().chain(&BRIEF).chain(&CONTROL).find(|fault| fault.word() == word) {
             Some(fault) => Ok(*fault),
             None => bail!("there is no fault {word:?}; there are {}", words()),
         }
@@ -157,13 +168,18 @@ impl<'a> Trouble<'a> {
     pub fn go_on(&mut self, fault: Fault, draw: &mut Draw, lease: Duration) -> Result<()> {
         let whole = u64::try_from(lease.as_millis()).unwrap_or(u64::MAX);
         let stage = self.stage;
-        if fault.loses() && ![Fault::AgentDead, Fault::LeaderStopped].contains(&fault) {
+        if fault.loses() && ![Fault::AgentDead, Fault::LeaderStopped, Fault::FalseWord].contains(&fault) {
             thread::sleep(draw.millis(500, whole));
         }
         match fault {
             Fault::Cut | Fault::BlackHole | Fault::LeaderStopped => {}
             Fault::BriefCut | Fault::BriefBlackHole => thread::sleep(draw.millis(2_000, whole * 3 / 10)),
             Fault::AgentDead => self.kill_agent_for_good()?,
+            Fault::FalseWord => {
+                stage.wait_for_state(self.cluster, &["silent"])?;
+                let word = ["cluster", "declare-dead", self.cluster, "--reason", "a lie", "--yes"];
+                stage.squadron(&word)?.ok()?;
+            }
             Fault::AgentKilled | Fault::AgentKill => stage.signal_agent(self.cluster, "KILL")?,
             Fault::AgentRestart => stage.signal_agent(self.cluster, "TERM")?,
             Fault::AgentUpgrade => stage.roll_agent(self.cluster)?,

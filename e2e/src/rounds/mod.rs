@@ -78,10 +78,7 @@ pub fn run(stage: &Stage, plan: &Plan) -> Result<()> {
     }
     let records = book.read()?;
     println!("\n{}\nthe rounds are in {}", record::table(&records), book.path().display());
-    let bad = records
-        .iter()
-        .filter(|record| record.found.overlaps > 0 || !record.found.needless.is_empty())
-        .count();
+    let bad = records.iter().filter(|record| !record.is_good()).count();
     anyhow::ensure!(
         bad == 0,
         "{bad} of {} rounds found two copies at once or a stop for nothing",

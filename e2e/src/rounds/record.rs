@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::fault::{BRIEF, Fault, LOST};
+use super::fault::{BRIEF, CONTROL, Fault, LOST};
 
 /// What a round found.
 #[derive(Clone, Debug)]
@@ -51,9 +51,9 @@ pub struct Found {
 }
 
 impl Found {
-    /// Seconds of two copies, by whoever saw more of them.
+    /// Seconds of two copies, by whoever saw more of them; an empty sum is −0, to which 0 is added.
     fn seconds(&self) -> f64 {
-        self.overlap_s.max(self.kubelet_overlap_s).max(0.0)
+        self.overlap_s.max(self.kubelet_overlap_s) + 0.0
     }
 }
 
@@ -99,6 +99,15 @@ impl Record {
             took_s: line["took_s"].as_f64()?,
             problem: text("problem")?,
         })
+    }
+
+    /// No two copies and no stop for nothing; of a control, that its two copies were seen.
+    pub fn is_good(&self) -> bool {
+        if self.fault.is_control() {
+            self.found.seconds() > 0.0
+        } else {
+            self.found.overlaps == 0 && self.found.needless.is_empty()
+        }
     }
 
     /// For the eye, while a run goes on.
@@ -163,7 +172,12 @@ pub fn table(records: &[Record]) -> String {
         "| fault | rounds | jobs | moved | overlaps | of s | least gap, s | median gap, s | loss → start, s (median, most) | \
          stopped for nothing |\n|---|---|---|---|---|---|---|---|---|---|\n",
     );
-    for (kind, faults) in [("all losses", LOST.as_slice()), ("all brief troubles", BRIEF.as_slice())] {
+    let kinds: [(&str, &[Fault]); 3] = [
+        ("all losses", &LOST),
+        ("all brief troubles", &BRIEF),
+        ("all controls, which must overlap", &CONTROL),
+    ];
+    for (kind, faults) in kinds {
         let of_kind: Vec<&Record> = records.iter().filter(|record| faults.contains(&record.fault)).collect();
         for fault in faults {
             let of_fault: Vec<&Record> =
@@ -292,6 +306,19 @@ mod tests {
         assert_eq!(read.iter().map(|record| record.round).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(read[0].line(), record(1, Fault::Cut).line());
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn two_copies_are_bad_and_a_control_without_them_is() {
+        let seen = record(1, Fault::Cut);
+        assert!(!seen.is_good());
+        let mut none = record(2, Fault::Cut);
+        none.found =
+            Found { overlaps: 0, overlap_s: 0.0, kubelet_overlap_s: 0.0, needless: vec![], ..none.found };
+        assert!(none.is_good());
+        let caught = Record { fault: Fault::FalseWord, ..seen };
+        assert!(caught.is_good());
+        assert!(!Record { fault: Fault::FalseWord, ..none }.is_good());
     }
 
     #[test]

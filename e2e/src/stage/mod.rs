@@ -52,7 +52,8 @@ impl Spec {
     /// For the end-to-end tests: beside a demo, quick to call a cluster silent and to give it up. `SQUADRON_E2E_CLUSTERS=a,b` takes two
     /// clusters that the testbed knows and that are up, for example contexts of a kubeconfig, instead of making them.
     pub fn tests() -> Spec {
-        let flags = &["--finished-retention", "20", "--heartbeat", "3", "--lease", "30"];
+        let flags =
+            &["--finished-retention", "20", "--heartbeat", "3", "--lease", "30", "--protected-run", "3"];
         let mut spec = Spec::new("e2e", &["e2e-east", "e2e-west"], 8453, flags);
         if let Ok(named) = std::env::var("SQUADRON_E2E_CLUSTERS") {
             spec.clusters = named.split(',').map(str::to_owned).collect();

@@ -505,6 +505,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/policy/what-if": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tells what the text would do to queues and to the jobs that wait. Nothing is changed. */
+        post: operations["policy_what_if"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/price-sheets": {
         parameters: {
             query?: never;
@@ -570,6 +587,23 @@ export interface paths {
         get: operations["queues_waiting"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queues/what-if": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The same for other nominal quotas of queues that have some. */
+        post: operations["queues_what_if"];
         delete?: never;
         options?: never;
         head?: never;
@@ -949,7 +983,7 @@ export interface components {
         Decision: {
             /**
              * Format: int32
-             * @description The attempt that a placement made.
+             * @description The attempt that a placement made, or that was asked to stop.
              */
             attempt?: number | null;
             /** @description Of a wait, as they were told last. */
@@ -958,7 +992,7 @@ export interface components {
             candidates: components["schemas"]["Candidate"][];
             /**
              * @description Of a placement: the term that decided, empty when no other cluster had room or all terms were equal. Of a wait: the
-             *     codes with their clusters.
+             *     codes with their clusters. Of a stop: `RECLAIM` or `PRIORITY`.
              */
             cause: string;
             /** @description Of a placement. */
@@ -980,7 +1014,7 @@ export interface components {
              * @description Counts from 1; older ones than the first that is listed are not kept.
              */
             number: number;
-            /** @description `assigned` or `blocked`. */
+            /** @description `assigned`, `blocked`, `stopped` (for another job) or `makes_room` (others were asked to stop for it). */
             outcome: string;
             /**
              * Format: int32
@@ -1255,7 +1289,7 @@ export interface components {
             items: {
                 /**
                  * Format: int32
-                 * @description The attempt that a placement made.
+                 * @description The attempt that a placement made, or that was asked to stop.
                  */
                 attempt?: number | null;
                 /** @description Of a wait, as they were told last. */
@@ -1264,7 +1298,7 @@ export interface components {
                 candidates: components["schemas"]["Candidate"][];
                 /**
                  * @description Of a placement: the term that decided, empty when no other cluster had room or all terms were equal. Of a wait: the
-                 *     codes with their clusters.
+                 *     codes with their clusters. Of a stop: `RECLAIM` or `PRIORITY`.
                  */
                 cause: string;
                 /** @description Of a placement. */
@@ -1286,7 +1320,7 @@ export interface components {
                  * @description Counts from 1; older ones than the first that is listed are not kept.
                  */
                 number: number;
-                /** @description `assigned` or `blocked`. */
+                /** @description `assigned`, `blocked`, `stopped` (for another job) or `makes_room` (others were asked to stop for it). */
                 outcome: string;
                 /**
                  * Format: int32
@@ -1641,6 +1675,22 @@ export interface components {
              * @description By its jobs and those below it.
              */
             used?: number | null;
+            /** @description Whether the queue itself names it; one that names nothing uses what its parent may. */
+            declared?: boolean;
+        };
+        /** @description One nominal quota. */
+        QuotaEdit: {
+            flavor: string;
+            /** @description As a Kubernetes quantity: `16`, `500m`, `64Gi`. */
+            nominal: string;
+            queue: string;
+            /** @description `cpu`, `memory` or `gpu`. */
+            resource: string;
+        };
+        /** @description `POST /api/v1/queues/what-if`: other nominal quotas for queues that have some. */
+        QuotaEdits: {
+            /** @description At most 100. */
+            edits: components["schemas"]["QuotaEdit"][];
         };
         /** @description A cluster that cannot take the job. */
         Refused: {
@@ -1805,6 +1855,87 @@ export interface components {
             since?: string | null;
             /** Format: date-time */
             submitted_at: string;
+        };
+        /** @description What would be different if the text were applied now. */
+        WhatIf: {
+            /** Format: date-time */
+            as_of: string;
+            /** @description What the text would change of the policy. */
+            changes: components["schemas"]["PolicyChange"][];
+            /** @description Use that would be on loan, and so others could claim. */
+            claims: components["schemas"]["WhatIfClaim"][];
+            /** @description Queues that would stand differently, by name, once what starts has started. */
+            queues: components["schemas"]["WhatIfQueue"][];
+            /**
+             * Format: int32
+             * @description Jobs that would go on waiting for the same.
+             */
+            same: number;
+            sentence: string;
+            /** @description Jobs that wait and would start now; the first hundred. */
+            starts: components["schemas"]["WhatIfStart"][];
+            /** Format: int32 */
+            starts_total: number;
+            /** @description Jobs that would wait for something else than now; the first hundred. */
+            waits: components["schemas"]["WhatIfWait"][];
+            /** Format: int32 */
+            waits_total: number;
+            /** @description What would be added or changed, as YAML that can be applied. */
+            yaml: string;
+        };
+        /** @description What a queue uses within its quota now, and would use on loan: in thousandths of a core, bytes, or devices. */
+        WhatIfClaim: {
+            /**
+             * Format: int64
+             * @description What of that is above its limit: nothing more of the queue starts there until so much has ended.
+             */
+            beyond: number;
+            /** Format: int64 */
+            borrowed: number;
+            /** Format: int64 */
+            borrowed_before: number;
+            flavor: string;
+            queue: string;
+            /** @description `cpu`, `memory` or `gpu`. */
+            resource: string;
+        };
+        /** @description A queue before and after. */
+        WhatIfQueue: {
+            after?: null | components["schemas"]["WhatIfStanding"];
+            before?: null | components["schemas"]["WhatIfStanding"];
+            name: string;
+        };
+        /** @description Where a queue stands. */
+        WhatIfStanding: {
+            quotas: components["schemas"]["QueueQuota"][];
+            /**
+             * Format: int64
+             * @description As in a list of queues.
+             */
+            share?: number | null;
+        };
+        /** @description A job that would start. */
+        WhatIfStart: {
+            cluster: string;
+            /** Format: uuid */
+            id: string;
+            name: string;
+            queue: string;
+            /** @description Why there. */
+            sentence: string;
+        };
+        /** @description A job that would wait for something else. */
+        WhatIfWait: {
+            /** @description Code of its first blocker with the changed policy. */
+            code: string;
+            /** @description Code of its first blocker now; empty for a job that would start now if nothing were changed. */
+            code_before: string;
+            /** Format: uuid */
+            id: string;
+            name: string;
+            queue: string;
+            /** @description That blocker's sentence. */
+            sentence: string;
         };
         /** @description What the dispatcher would decide now. */
         Where: {
@@ -2720,6 +2851,32 @@ export interface operations {
             };
         };
     };
+    policy_what_if: {
+        parameters: {
+            query?: {
+                /** @description The text is everything: what it does not name would be removed. */
+                prune?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/yaml": string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WhatIf"];
+                };
+            };
+        };
+    };
     usage_in_force: {
         parameters: {
             query?: never;
@@ -2869,6 +3026,29 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_WaitingJob"];
+                };
+            };
+        };
+    };
+    queues_what_if: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QuotaEdits"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WhatIf"];
                 };
             };
         };

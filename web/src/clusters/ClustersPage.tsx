@@ -12,6 +12,7 @@ import { ClusterCard } from "./ClusterCard";
 export function ClustersPage() {
   const clusters = useClusters();
   const [adding, setAdding] = useState(false);
+  const [all, setAll] = useState(false);
   const add = () => setAdding(true);
   return (
     <>
@@ -19,19 +20,28 @@ export function ClustersPage() {
         <Button look="primary" icon="plus" onClick={add}>Add cluster</Button>
       </PageHead>
       <Loaded query={clusters} lines={6}>
-        {(page) => (
-          <>
-            {page.items.length === 0 ? <NoClusters add={add} /> : (
-              <ul className="clusters">
-                {ordered(page.items).map((cluster) => <li key={cluster.id}><ClusterCard cluster={cluster} /></li>)}
-              </ul>
-            )}
-          </>
-        )}
+        {(page) => {
+          const revoked = page.items.filter(isRevoked).length;
+          const shown = all ? page.items : page.items.filter((cluster) => !isRevoked(cluster));
+          return (
+            <>
+              {shown.length === 0 ? <NoClusters add={add} /> : (
+                <ul className="clusters">
+                  {ordered(shown).map((cluster) => <li key={cluster.id}><ClusterCard cluster={cluster} /></li>)}
+                </ul>
+              )}
+              {revoked > 0 && <p className="pager"><Button aria-pressed={all} onClick={() => setAll(!all)}>{all ? "Hide" : "Show"} {plural(revoked, "revoked cluster")}</Button></p>}
+            </>
+          );
+        }}
       </Loaded>
       {adding && <AddClusterDialog onClose={() => setAdding(false)} />}
     </>
   );
+}
+
+function isRevoked({ state }: Cluster): boolean {
+  return state === "revoked";
 }
 
 /** Clusters that wait for a person first, then by name; silence moves nothing, so that rows keep their places. */

@@ -8,6 +8,7 @@ import { Empty } from "../ui/Feedback";
 import { Icon } from "../ui/Icon";
 import { Card } from "../ui/Layout";
 import { isTerminal } from "../ui/state";
+import { When } from "../ui/Time";
 import { level, matches } from "./logBuffer";
 import { LogBody } from "./LogBody";
 import { LogNotice } from "./LogNotice";
@@ -97,6 +98,9 @@ function LogView({ detail, attempt, choose }: { detail: JobDetail; attempt: numb
         <a className="button button-plain" href={logFileUrl(job.id, attempt)} download={`${job.name}-${attempt}.log`}><Icon name="download" />Download</a>
       </div>
     }>
+      {job.state === "cancelled" && attempt === job.attempt && (
+        <p className="log-end" role="note">{job.sentence}, ended <When at={job.ended_at} />. Errors in the last lines may come from being stopped.</p>
+      )}
       <LogBody lines={lines} dropped={dropped} follow={follow} onLeave={() => setFollow(false)} wrap={wrap} needle={needle} current={current} jump={jump} marked={marked} onMark={mark} status={status} />
     </Card>
   );

@@ -63,12 +63,18 @@ function Chosen({ decision }: { decision: Decision | undefined }) {
   );
 }
 
+/** An outcome that is no placement. */
+function spoken(outcome: string) {
+  if (outcome === "stopped") return "asked to stop";
+  return outcome === "makes_room" ? "others stop for it" : "waits";
+}
+
 function Row({ decision }: { decision: Decision }) {
   const placed = decision.outcome === "assigned";
   return (
     <li>
       <p className="decision-head">
-        <span className={`tag tone-${placed ? "green" : "amber"}`}>{placed ? `placed on ${decision.cluster ?? ""}` : "waits"}</span>
+        <span className={`tag tone-${placed ? "green" : "amber"}`}>{placed ? `placed on ${decision.cluster ?? ""}` : spoken(decision.outcome)}</span>
         <When at={decision.first_at} />
         {decision.times > 1 && <span className="muted">told anew {decision.times - 1} times, last <When at={decision.last_at} /></span>}
         {decision.cause && <code>{decision.cause}</code>}

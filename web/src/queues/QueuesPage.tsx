@@ -1,13 +1,15 @@
+import { useState } from "react";
 import { Link, useSearchParams } from "react-router";
-import { useQueues } from "../api/queries";
+import { useMe, useQueues } from "../api/queries";
 import type { Queue } from "../api/types";
 import { resources } from "../format/amount";
 import { ON_CLUSTERS } from "../jobs/filter";
-import { Copy } from "../ui/Button";
+import { Button, Copy } from "../ui/Button";
 import { Empty, Loaded } from "../ui/Feedback";
 import { PageHead, TableFrame } from "../ui/Layout";
 import { Line } from "./Line";
 import { QuotaBar } from "./QuotaBar";
+import { QuotaDialog } from "./QuotaDialog";
 import { shareOf } from "./quota";
 
 const ADD = "squadron queue add research";
@@ -15,8 +17,12 @@ const ADD = "squadron queue add research";
 /** The tree of queues: what each has, uses, borrows and lends, and what is in it; and the line of one. */
 export function QueuesPage() {
   const queues = useQueues();
+  const me = useMe();
   const [params] = useSearchParams();
+  const [edited, setEdited] = useState<Queue>();
   const line = params.get("line");
+  // Who may not declare policy is not asked to.
+  const edit = me.data?.role === "admin" ? setEdited : undefined;
   return (
     <>
       <PageHead title="Queues" note="Who jobs are run and billed for, and how much of the fleet each may use">
@@ -29,17 +35,19 @@ export function QueuesPage() {
           <TableFrame label="Queues">
             <table className="table table-narrow">
               <thead><tr><th scope="col">Queue</th><th scope="col" className="number">Waiting</th><th scope="col" className="number">On clusters</th><th scope="col" className="number">Weight</th><th scope="col" className="number">Share</th><th scope="col">Quota</th><th scope="col"><span className="sr-only">Links</span></th></tr></thead>
-              <tbody>{page.items.map((queue) => <Row key={queue.name} queue={queue} />)}</tbody>
+              <tbody>{page.items.map((queue) => <Row key={queue.name} queue={queue} edit={edit} />)}</tbody>
             </table>
           </TableFrame>
         )}
       </Loaded>
       {line && <Line key={line} queue={line} />}
+      {edited && <QuotaDialog queue={edited} onClose={() => setEdited(undefined)} />}
     </>
   );
 }
 
-function Row({ queue }: { queue: Queue }) {
+function Row({ queue, edit }: { queue: Queue; edit: ((queue: Queue) => void) | undefined }) {
+  const editable = edit && (queue.quotas ?? []).some(({ declared }) => declared);
   const address = `/jobs?queue=${encodeURIComponent(queue.name)}`;
   const depth = queue.depth ?? 0;
   return (
@@ -50,7 +58,10 @@ function Row({ queue }: { queue: Queue }) {
       <td className="number" data-label="Weight">{(queue.weight ?? 1_000) / 1_000}</td>
       <td className="number" data-label="Share">{shareOf(queue.share, queue.parent == null)}</td>
       <td className="cell-prose" data-label="Quota"><Quotas queue={queue} /></td>
-      <td className="number"><Link to={`/usage?by=team,job`}>Usage</Link></td>
+      <td className="number">
+        {editable && <Button look="quiet" icon="sliders" onClick={() => edit(queue)}>What if…</Button>}
+        <Link to={`/usage?by=team,job`}>Usage</Link>
+      </td>
     </tr>
   );
 }

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { QueueQuota } from "../api/types";
-import { amountOf, partsOf, sentenceOf, shareOf } from "./quota";
+import { amountOf, applyCommand, linesOf, moved, partsOf, quantityOf, sentenceOf, shareOf } from "./quota";
 
 const quota = (part: Partial<QueueQuota>): QueueQuota => ({
-  flavor: "h100", resource: "gpu", nominal: 8, total: 8, borrowing_limit: null, lending_limit: null, used: 0, borrowed: 0, lent: 0, ...part,
+  flavor: "h100", resource: "gpu", declared: true, nominal: 8, total: 8, borrowing_limit: null, lending_limit: null, used: 0, borrowed: 0, lent: 0, ...part,
 });
 
 test("a bar divides what a queue has, and shows behind it what it borrows", () => {
@@ -28,4 +28,16 @@ test("a share is a part of a hundred, and a root has none", () => {
   expect(shareOf(166, false)).toBe("16.6 %");
   expect(shareOf(null, true)).toBe("–");
   expect(shareOf(null, false)).toBe("unknown");
+});
+
+test("a quantity reads as exactly the same amount", () => {
+  expect([quantityOf("cpu", 64_000), quantityOf("cpu", 500), quantityOf("gpu", 8), quantityOf("memory", 3 * 2 ** 29), quantityOf("memory", 0)])
+    .toEqual(["64", "500m", "8", "1536Mi", "0"]);
+});
+
+test("both sides of a change stand in one line", () => {
+  const lines = linesOf({ share: 0, quotas: [quota({}), quota({ resource: "cpu", nominal: 1_000 })] }, { share: 0, quotas: [quota({ nominal: 16 })] });
+  expect(lines.map(({ key, old, now }) => [key, old?.nominal, now?.nominal])).toEqual([["h100 cpu", 1_000, undefined], ["h100 gpu", 8, 16]]);
+  expect([moved("8", "16"), moved("8", "8")]).toEqual(["8 → 16", "8"]);
+  expect(applyCommand("kind: Queue\n")).toBe("squadron apply -f - <<'EOF'\nkind: Queue\nEOF");
 });

@@ -1,4 +1,4 @@
-import type { QueueQuota } from "../api/types";
+import type { QueueQuota, WhatIfStanding } from "../api/types";
 import { bytes, cpu } from "../format/amount";
 
 /** A part of a bar, in the unit of its resource. */
@@ -41,4 +41,46 @@ export function sentenceOf(quota: QueueQuota): string {
 export function shareOf(share: number | null | undefined, isRoot: boolean): string {
   if (share == null) return isRoot ? "–" : "unknown";
   return `${Math.floor(share / 10)}.${share % 10} %`;
+}
+
+/** An amount as a Kubernetes quantity that reads as exactly the same: `16`, `500m`, `64Gi`. */
+export function quantityOf(resource: string, amount: number): string {
+  if (resource === "cpu") return amount % 1_000 === 0 ? String(amount / 1_000) : `${amount}m`;
+  if (resource !== "memory") return String(amount);
+  const units = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
+  let [value, unit] = [amount, 0];
+  while (value > 0 && value % 1_024 === 0 && unit < units.length - 1) {
+    value /= 1_024;
+    unit += 1;
+  }
+  return `${value}${units[unit] ?? ""}`;
+}
+
+/** One flavor and resource of a queue before and after. */
+export interface Line {
+  key: string;
+  resource: string;
+  old: QueueQuota | undefined;
+  now: QueueQuota | undefined;
+}
+
+/** Every flavor and resource of either side. */
+export function linesOf(before: WhatIfStanding | null | undefined, after: WhatIfStanding | null | undefined): Line[] {
+  const name = ({ flavor, resource }: QueueQuota) => `${flavor} ${resource}`;
+  const [old, now] = [before?.quotas ?? [], after?.quotas ?? []];
+  const keys = [...new Set([...old, ...now].map(name))].sort();
+  return keys.map((key) => {
+    const find = (lines: QueueQuota[]) => lines.find((line) => name(line) === key);
+    return { key, resource: key.slice(key.lastIndexOf(" ") + 1), old: find(old), now: find(now) };
+  });
+}
+
+/** `8 → 16`, or only `8` where nothing moves. */
+export function moved(before: string, after: string): string {
+  return before === after ? before : `${before} → ${after}`;
+}
+
+/** The command that applies a policy, with the policy in it. */
+export function applyCommand(yaml: string): string {
+  return `squadron apply -f - <<'EOF'\n${yaml.endsWith("\n") ? yaml : `${yaml}\n`}EOF`;
 }

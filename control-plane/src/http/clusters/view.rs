@@ -144,6 +144,7 @@ mod tests {
             heartbeat: Duration::from_secs(10),
             lease: squadron_core::lease::Terms::default(),
             finished_retention: Duration::ZERO,
+            protected_run: Duration::ZERO,
         };
         show(row, None, NOW, &settings)
     }

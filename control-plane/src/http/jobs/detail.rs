@@ -82,6 +82,10 @@ fn timeline(
         cluster: &attempt.cluster,
         because: &attempt.chosen_because,
     });
+    let asked = attempts.iter().filter_map(|attempt| {
+        let at = attempt.stop_asked_at?;
+        Some((at, format!("attempt {} on {} was {}", attempt.number, attempt.cluster, attempt.ended_because)))
+    });
     let lines = incidents.iter().flat_map(|incident| &incident.evidence);
     let story = Story {
         submitted_at: Some(row.submitted_at),
@@ -90,6 +94,7 @@ fn timeline(
         cancelled: row.cancel_requested_at.map(|at| (at, row.cancelled_by.as_str())),
         ended: row.ended_at.map(|at| (at, row.sentence.as_str())),
         placements: placements.collect(),
+        asked: asked.collect(),
         facts,
         incidents: incidents
             .iter()

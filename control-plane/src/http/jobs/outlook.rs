@@ -3,7 +3,7 @@
 //! Invariant: a manifest is checked exactly as a submission is, and nothing is written. The decision is made on a thread of
 //! its own, because it looks at everything that waits.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use axum::{
     Json,
@@ -20,7 +20,6 @@ use squadron_core::{
     id::JobId,
     job::JobState,
 };
-use tokio::sync::Semaphore;
 
 use super::{find_for, known, submit, wait};
 use crate::{
@@ -28,12 +27,10 @@ use crate::{
     http::{
         auth::Caller,
         error::{Api, Result},
+        looks,
     },
     state::AppState,
 };
-
-/// Looks that are made at one time; more wait, so that people who look never keep the dispatcher from deciding.
-static LOOKS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(2)));
 
 /// Where a manifest would go if it were submitted now.
 #[utoipa::path(post, path = route::WHERE, tag = "jobs", operation_id = "where_manifest", request_body = WhereRequest,
@@ -121,14 +118,11 @@ async fn look(app: &AppState, input: Input, job: Waiting) -> Result<Where> {
 }
 
 async fn decide(input: Input, job: JobId) -> Result<(Input, Option<Outlook>)> {
-    // The permit goes with the work, which goes on when the caller has left.
-    let permit = LOOKS.clone().acquire_owned().await.map_err(|closed| Api::internal(&closed))?;
-    let work = tokio::task::spawn_blocking(move || {
+    looks::look(move || {
         let found = outlook(&input, job);
-        drop(permit);
         (input, found)
-    });
-    work.await.map_err(|panicked| Api::internal(&panicked))
+    })
+    .await
 }
 
 fn now() -> Estimate {

@@ -12,6 +12,7 @@ use squadron_api::{
     route,
 };
 use squadron_core::{
+    desired,
     dispatch::{Cause, GangPart, Input, Waiting, plan},
     id::JobId,
     job::marks,
@@ -65,7 +66,7 @@ pub async fn submit(
     let class = known::priority(&app, request.priority_class.as_deref(), &parsed).await?;
     let warnings = warnings(&new, &parsed, &clusters(&app, as_waiting(&new, 0)).await?);
     if request.dry_run {
-        let (before, _) = app.store.place_in_queue(&new).await?;
+        let before = app.store.before_in_queue(&new, class.as_ref().map_or(0, |class| class.value)).await?;
         let link = format!("{}/jobs", app.settings.public_url);
         return Ok(Json(SubmitReply { job: None, position: Some(before + 1), link, warnings }));
     }
@@ -128,7 +129,7 @@ pub async fn fleet(app: &AppState, more: Vec<Waiting>) -> Result<Input> {
             Ok(input)
         })
     });
-    Ok(look.await?)
+    Ok(Input { terms: app.settings.preemption(), ..look.await? })
 }
 
 async fn reply(app: &AppState, new: &NewJob, id: JobId, warnings: Vec<String>) -> Result<Json<SubmitReply>> {
@@ -136,7 +137,7 @@ async fn reply(app: &AppState, new: &NewJob, id: JobId, warnings: Vec<String>) -
     let waits = row.state == squadron_core::job::JobState::Queued;
     let position = match row.position {
         Some(position) => Some(position),
-        None if waits && id == new.id => Some(app.store.place_in_queue(new).await?.0 + 1),
+        None if waits && id == new.id => Some(app.store.before_in_queue(new, row.priority).await? + 1),
         None => None,
     };
     Ok(Json(SubmitReply {
@@ -336,6 +337,7 @@ pub fn as_waiting(new: &NewJob, priority: i32) -> Waiting {
         preferences: new.preferences.clone(),
         overtaken: 0,
         priority,
+        manifest: desired::rounded(new.rayjob.len() as u64),
     }
 }
 

@@ -68,6 +68,7 @@ impl Room {
                 heartbeat: std::time::Duration::from_secs(10),
                 lease: squadron_core::lease::Terms::default(),
                 finished_retention: std::time::Duration::from_secs(300),
+                protected_run: std::time::Duration::from_secs(600),
             },
         });
         let mut db = app.store.pool().acquire().await.unwrap();

@@ -1,18 +1,17 @@
-//! Assignments on their way into the database, many in one transaction.
+//! Assignments on their way into the database, many in one transaction and in a fixed number of statements.
 //!
 //! Invariant: each is committed only if its job still waits and its cluster is still accepted; one that does not hold any
 //! more is left out and the others go on. Jobs are locked first and clusters after them, each in the order of their ids, so
 //! whoever does likewise never waits in a circle. A batch that fails as a whole is decided anew by the next pass.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use squadron_core::{
-    attempt::{Event, Job, advance as decide},
+    attempt::{Event, Job, Step, advance as decide},
     desired,
-    dispatch::{Assign, Input},
-    id::ClusterId,
+    dispatch::{Assign, Cluster, Input},
+    id::{ClusterId, JobId},
 };
-use squadron_proto::DESIRED_LIMIT;
 use squadron_store::{
     PgConnection, Result, attempt,
     decision::{self, By},
@@ -21,27 +20,18 @@ use squadron_store::{
     term::{self, Term},
 };
 
-use super::name_of;
 use crate::{clock, state::AppState};
 
-/// What became of an assignment.
-#[derive(Clone, Copy)]
-pub(super) enum Done {
-    /// The job's new version.
-    Assigned(i64),
-    /// Job or cluster changed after the snapshot.
-    Changed,
-    /// The cluster's desired set would not fit into one message.
-    TooLong,
-}
+// What the plan takes for the length of a message fits into one.
+const _: () = assert!(desired::LIMIT <= squadron_proto::DESIRED_LIMIT as u64);
 
-/// Commits a batch; answers what became of each, in the same order.
+/// Commits a batch; answers the new versions of the jobs that were assigned. Others changed after the snapshot.
 pub(super) async fn commit(
     app: &AppState,
     term: &Term,
     input: &Input,
     batch: &[Assign],
-) -> Result<Vec<Done>> {
+) -> Result<BTreeMap<JobId, i64>> {
     app.store
         .txn("dispatch.assign", &(term, input, batch), |db, (term, input, batch)| {
             Box::pin(async move {
@@ -52,73 +42,44 @@ pub(super) async fn commit(
         .await
 }
 
-async fn assign_all(db: &mut PgConnection, input: &Input, batch: &[Assign], by: By) -> Result<Vec<Done>> {
-    let mut jobs = BTreeMap::new();
-    for id in batch.iter().map(|assign| assign.job).collect::<BTreeSet<_>>() {
-        jobs.insert(id, advance::lock(db, id).await?);
-    }
-    let mut open = BTreeSet::new();
-    for cluster in batch.iter().map(|assign| assign.cluster).collect::<BTreeSet<_>>() {
-        if advance::takes_jobs(db, cluster).await? {
-            open.insert(cluster);
-        }
-    }
-    let mut done = Vec::with_capacity(batch.len());
-    let mut sets = Sets::default();
-    for assign in batch {
-        done.push(match jobs.remove(&assign.job).flatten().filter(|_| open.contains(&assign.cluster)) {
-            Some(job) => assign_one(db, &job, assign, name_of(input, assign), &mut sets, by).await?,
-            None => Done::Changed,
-        });
-    }
-    Ok(done)
-}
-
-/// Manifests that each cluster holds, with those of this batch: how many, and their bytes.
-#[derive(Default)]
-struct Sets(BTreeMap<ClusterId, (u64, u64)>);
-
-impl Sets {
-    /// Whether one more manifest of so many bytes fits; if so, it is counted.
-    async fn take(&mut self, db: &mut PgConnection, cluster: ClusterId, manifest: u64) -> Result<bool> {
-        let (attempts, held) = match self.0.get(&cluster) {
-            Some(known) => *known,
-            None => attempt::desired_size(db, cluster).await?,
-        };
-        let fits = desired::fits(held, attempts, manifest, DESIRED_LIMIT as u64);
-        let now = if fits { (attempts + 1, held + manifest) } else { (attempts, held) };
-        self.0.insert(cluster, now);
-        Ok(fits)
-    }
-}
-
-async fn assign_one(
+async fn assign_all(
     db: &mut PgConnection,
-    job: &Job,
-    assign: &Assign,
-    cluster_name: &str,
-    sets: &mut Sets,
+    input: &Input,
+    batch: &[Assign],
     by: By,
-) -> Result<Done> {
-    let event = Event::Assigned { cluster: assign.cluster, cluster_name, because: &assign.because };
-    let step = match decide(job, event, by.now) {
-        Ok(step) => step,
-        Err(refused) => {
-            tracing::debug!(job = %assign.job, %refused, "the job changed after the snapshot");
-            return Ok(Done::Changed);
+) -> Result<BTreeMap<JobId, i64>> {
+    let ids: Vec<JobId> = batch.iter().map(|assign| assign.job).collect();
+    let jobs = advance::lock_all(db, &ids).await?;
+    let open = advance::taking_jobs(db, &batch.iter().map(|assign| assign.cluster).collect()).await?;
+    let clusters: BTreeMap<ClusterId, &Cluster> =
+        input.clusters.iter().map(|cluster| (cluster.id, cluster)).collect();
+    let (mut steps, mut placed) = (Vec::new(), Vec::new());
+    for assign in batch.iter().filter(|assign| open.contains(&assign.cluster)) {
+        let name = clusters.get(&assign.cluster).map_or("", |cluster| cluster.name.as_str());
+        let step = jobs.get(&assign.job).and_then(|job| step(job, assign, name, by));
+        if let Some(step) = step
+            && let Some(attempt) = step.job.attempt_id()
+        {
+            placed.push((assign, attempt));
+            steps.push(step);
         }
-    };
-    let manifest = attempt::manifest_size(db, assign.job).await?;
-    if !sets.take(db, assign.cluster, manifest).await? {
-        return Ok(Done::TooLong);
     }
-    let version = advance::save(db, &step).await?;
-    if let Some(attempt) = step.job.attempt_id() {
-        attempt::charge(db, attempt, &assign.usage).await?;
-        decision::note_assigned(db, assign, attempt, by).await?;
-        estimate::close(db, assign.job, by.now).await?;
+    if steps.is_empty() {
+        return Ok(BTreeMap::new());
     }
-    Ok(Done::Assigned(version))
+    let versions = advance::save_all(db, &steps).await?;
+    let charges: Vec<_> = placed.iter().map(|(assign, attempt)| (*attempt, &assign.usage)).collect();
+    attempt::charge(db, &charges).await?;
+    decision::note_assigned(db, &placed, by).await?;
+    let jobs: Vec<JobId> = placed.iter().map(|(assign, _)| assign.job).collect();
+    estimate::close(db, &jobs, by.now).await?;
+    Ok(versions)
+}
+
+fn step(job: &Job, assign: &Assign, cluster_name: &str, by: By) -> Option<Step> {
+    let event = Event::Assigned { cluster: assign.cluster, cluster_name, because: &assign.because };
+    let decided = decide(job, event, by.now);
+    decided.inspect_err(|refused| tracing::debug!(job = %assign.job, %refused, "it changed meanwhile")).ok()
 }
 
 #[cfg(test)]

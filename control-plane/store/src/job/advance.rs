@@ -1,7 +1,9 @@
 //! The way of a decided step into the database.
 //!
 //! Invariant: job, attempt and the cluster's generation change in one transaction, under a lock on the job's row. The
-//! index `attempt_live` refuses a second live attempt whatever a caller does.
+//! index `attempt_live` refuses a second live attempt whatever a caller does. Many steps cost as many statements as one.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use sqlx::{PgConnection, Row, postgres::PgRow};
 use squadron_core::{
@@ -16,7 +18,18 @@ pub const SECOND_LIVE_ATTEMPT: &str = "attempt_live";
 
 /// The job with its newest attempt, locked until the transaction ends.
 pub async fn lock(db: &mut PgConnection, job: JobId) -> Result<Option<Job>> {
-    let row = sqlx::query(
+    Ok(lock_all(db, &[job]).await?.remove(&job))
+}
+
+/// These jobs, locked in the order of their ids. They are read by a statement of their own, because the one that waits for a
+/// lock sees the row that it waited for anew, and everything else as it was before.
+pub async fn lock_all(db: &mut PgConnection, jobs: &[JobId]) -> Result<BTreeMap<JobId, Job>> {
+    let ids: Vec<_> = jobs.iter().map(|job| job.0).collect();
+    sqlx::query("select 1 from job where id = any ($1) order by id for update")
+        .bind(&ids)
+        .execute(&mut *db)
+        .await?;
+    let rows = sqlx::query(
         "select j.id, j.name, j.namespace, j.state, j.reason, j.sentence, j.started_at, j.ended_at,
                 j.cancel_requested_at, j.cancelled_by, j.cancel_reason,
                 a.number, a.cluster_id, c.name as cluster, a.object_name, a.chosen_because, a.state as attempt_state,
@@ -25,12 +38,12 @@ pub async fn lock(db: &mut PgConnection, job: JobId) -> Result<Option<Job>> {
          from job j
          left join lateral (select * from attempt where job_id = j.id order by number desc limit 1) a on true
          left join cluster c on c.id = a.cluster_id
-         where j.id = $1 for update of j",
+         where j.id = any ($1)",
     )
-    .bind(job.0)
-    .fetch_optional(db)
+    .bind(ids)
+    .fetch_all(db)
     .await?;
-    row.as_ref().map(read).transpose()
+    rows.iter().map(read).map(|job| job.map(|job| (job.id, job))).collect()
 }
 
 fn read(row: &PgRow) -> Result<Job> {
@@ -73,88 +86,118 @@ fn read_attempt(row: &PgRow, number: i32) -> Result<Attempt> {
     })
 }
 
-/// Whether the cluster is accepted at this moment and stays so until the transaction ends.
-pub async fn takes_jobs(db: &mut PgConnection, cluster: ClusterId) -> Result<bool> {
-    let row = sqlx::query("select 1 from cluster where id = $1 and state = 'active' for no key update")
-        .bind(cluster.0)
-        .fetch_optional(db)
-        .await?;
-    Ok(row.is_some())
+/// Those of these clusters that are accepted at this moment; they stay so until the transaction ends.
+pub async fn taking_jobs(
+    db: &mut PgConnection,
+    clusters: &BTreeSet<ClusterId>,
+) -> Result<BTreeSet<ClusterId>> {
+    let open = sqlx::query_scalar(
+        "select id from cluster where id = any ($1) and state = 'active' order by id for no key update",
+    )
+    .bind(clusters.iter().map(|cluster| cluster.0).collect::<Vec<_>>())
+    .fetch_all(db)
+    .await?;
+    Ok(open.into_iter().map(ClusterId).collect())
 }
 
 /// Writes a step. Answers the job's new version.
 pub async fn save(db: &mut PgConnection, step: &Step) -> Result<i64> {
-    let released = match step.desired_changed {
-        Some(cluster) => Some(next_generation(db, cluster).await?),
-        None => None,
-    };
-    if let Some(attempt) = &step.job.attempt {
-        save_attempt(db, step.job.id, attempt, released).await?;
+    let versions = save_all(db, std::slice::from_ref(step)).await?;
+    versions.get(&step.job.id).copied().ok_or_else(|| sqlx::Error::RowNotFound.into())
+}
+
+/// Writes steps of different jobs. Answers the jobs' new versions.
+pub async fn save_all(db: &mut PgConnection, steps: &[Step]) -> Result<BTreeMap<JobId, i64>> {
+    let generations = next_generations(db, steps).await?;
+    save_attempts(db, steps, &generations).await?;
+    save_jobs(db, steps).await
+}
+
+type Generations = BTreeMap<ClusterId, i64>;
+
+/// The desired sets of these clusters changed: each has its next generation.
+async fn next_generations(db: &mut PgConnection, steps: &[Step]) -> Result<Generations> {
+    let changed: BTreeSet<_> = steps.iter().filter_map(|step| step.desired_changed).collect();
+    if changed.is_empty() {
+        return Ok(Generations::new());
     }
-    save_job(db, &step.job).await
-}
-
-/// The cluster's desired set changed: its control stream sends the whole set.
-async fn next_generation(db: &mut PgConnection, cluster: ClusterId) -> Result<i64> {
-    Ok(sqlx::query_scalar(
-        "update cluster set desired_generation = desired_generation + 1 where id = $1 returning desired_generation",
+    let rows = sqlx::query(
+        "update cluster set desired_generation = desired_generation + 1 where id = any ($1)
+         returning id, desired_generation",
     )
-    .bind(cluster.0)
-    .fetch_one(db)
-    .await?)
+    .bind(changed.iter().map(|cluster| cluster.0).collect::<Vec<_>>())
+    .fetch_all(db)
+    .await?;
+    rows.iter().map(|row| Ok((ClusterId(row.try_get("id")?), row.try_get("desired_generation")?))).collect()
 }
 
-async fn save_job(db: &mut PgConnection, job: &Job) -> Result<i64> {
-    Ok(sqlx::query_scalar(
-        "update job set state = $2, reason = $3, sentence = $4, started_at = $5, ended_at = $6,
-                cancel_requested_at = $7, cancelled_by = $8, cancel_reason = $9,
-                blockers = case when $2 = 'queued' then blockers else '[]' end,
-                queue_position = case when $2 = 'queued' then queue_position end,
-                queue_length = case when $2 = 'queued' then queue_length end,
+async fn save_jobs(db: &mut PgConnection, steps: &[Step]) -> Result<BTreeMap<JobId, i64>> {
+    let jobs: Vec<&Job> = steps.iter().map(|step| &step.job).collect();
+    let rows = sqlx::query(
+        "update job set state = s.state, reason = s.reason, sentence = s.sentence, started_at = s.started_at,
+                ended_at = s.ended_at, cancel_requested_at = s.cancel_requested_at, cancelled_by = s.cancelled_by,
+                cancel_reason = s.cancel_reason,
+                blockers = case when s.state = 'queued' then blockers else '[]' end,
+                queue_position = case when s.state = 'queued' then queue_position end,
+                queue_length = case when s.state = 'queued' then queue_length end,
                 version = version + 1
-         where id = $1 returning version",
+         from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::timestamptz[],
+                     $7::timestamptz[], $8::text[], $9::text[])
+             as s (id, state, reason, sentence, started_at, ended_at, cancel_requested_at, cancelled_by, cancel_reason)
+         where job.id = s.id returning job.id, job.version",
     )
-    .bind(job.id.0)
-    .bind(job.state.word())
-    .bind(&job.reason)
-    .bind(&job.sentence)
-    .bind(at_opt(job.started_at))
-    .bind(at_opt(job.ended_at))
-    .bind(at_opt(job.cancel_requested_at))
-    .bind(&job.cancelled_by)
-    .bind(&job.cancel_reason)
-    .fetch_one(db)
-    .await?)
+    .bind(jobs.iter().map(|job| job.id.0).collect::<Vec<_>>())
+    .bind(jobs.iter().map(|job| job.state.word()).collect::<Vec<_>>())
+    .bind(jobs.iter().map(|job| job.reason.as_str()).collect::<Vec<_>>())
+    .bind(jobs.iter().map(|job| job.sentence.as_str()).collect::<Vec<_>>())
+    .bind(jobs.iter().map(|job| at_opt(job.started_at)).collect::<Vec<_>>())
+    .bind(jobs.iter().map(|job| at_opt(job.ended_at)).collect::<Vec<_>>())
+    .bind(jobs.iter().map(|job| at_opt(job.cancel_requested_at)).collect::<Vec<_>>())
+    .bind(jobs.iter().map(|job| job.cancelled_by.as_str()).collect::<Vec<_>>())
+    .bind(jobs.iter().map(|job| job.cancel_reason.as_str()).collect::<Vec<_>>())
+    .fetch_all(db)
+    .await?;
+    rows.iter().map(|row| Ok((JobId(row.try_get("id")?), row.try_get("version")?))).collect()
 }
 
-async fn save_attempt(
-    db: &mut PgConnection,
-    job: JobId,
-    attempt: &Attempt,
-    released: Option<i64>,
-) -> Result<()> {
+async fn save_attempts(db: &mut PgConnection, steps: &[Step], generations: &Generations) -> Result<()> {
+    let rows: Vec<(&Step, &Attempt)> =
+        steps.iter().filter_map(|step| Some((step, step.job.attempt.as_ref()?))).collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let released = |step: &Step| step.desired_changed.and_then(|cluster| generations.get(&cluster)).copied();
     sqlx::query(
         "insert into attempt (job_id, number, cluster_id, state, object_name, chosen_because, ended_because, assigned_at,
-                              created_at, running_at, ended_at, desired, removed_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+                              created_at, running_at, ended_at, desired, removed_at, released_generation)
+         select s.job_id, s.number, s.cluster_id, s.state, s.object_name, s.chosen_because, s.ended_because, s.assigned_at,
+                s.created_at, s.running_at, s.ended_at, s.desired, s.removed_at, case when not s.desired then s.released end
+         from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[],
+                     $8::timestamptz[], $9::timestamptz[], $10::timestamptz[], $11::timestamptz[], $12::boolean[],
+                     $13::timestamptz[], $14::bigint[])
+             as s (job_id, number, cluster_id, state, object_name, chosen_because, ended_because, assigned_at, created_at,
+                   running_at, ended_at, desired, removed_at, released)
          on conflict (job_id, number) do update
-         set state = $4, ended_because = $7, created_at = $9, running_at = $10, ended_at = $11, desired = $12,
-             removed_at = $13, released_generation = case when $12 then null else coalesce($14, attempt.released_generation) end",
+         set state = excluded.state, ended_because = excluded.ended_because, created_at = excluded.created_at,
+             running_at = excluded.running_at, ended_at = excluded.ended_at, desired = excluded.desired,
+             removed_at = excluded.removed_at,
+             released_generation = case when not excluded.desired
+                                        then coalesce(excluded.released_generation, attempt.released_generation) end",
     )
-    .bind(job.0)
-    .bind(i32::try_from(attempt.number).unwrap_or(i32::MAX))
-    .bind(attempt.cluster.0)
-    .bind(attempt.state.word())
-    .bind(&attempt.object_name)
-    .bind(&attempt.chosen_because)
-    .bind(&attempt.ended_because)
-    .bind(at(attempt.assigned_at))
-    .bind(at_opt(attempt.created_at))
-    .bind(at_opt(attempt.running_at))
-    .bind(at_opt(attempt.ended_at))
-    .bind(attempt.desired)
-    .bind(at_opt(attempt.removed_at))
-    .bind(released)
+    .bind(rows.iter().map(|(step, _)| step.job.id.0).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(_, one)| i32::try_from(one.number).unwrap_or(i32::MAX)).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(_, one)| one.cluster.0).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(_, one)| one.state.word()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(_, one)| one.object_name.as_str()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(_, one)| one.chosen_because.as_str()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(_, one)| one.ended_because.as_str()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(_, one)| at(one.assigned_at)).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(_, one)| at_opt(one.created_at)).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(_, one)| at_opt(one.running_at)).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(_, one)| at_opt(one.ended_at)).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(_, one)| one.desired).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(_, one)| at_opt(one.removed_at)).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(step, _)| released(step)).collect::<Vec<_>>())
     .execute(db)
     .await?;
     Ok(())

@@ -100,8 +100,9 @@ pub const NO_SUCH_QUEUE: &str = "job_queue_fkey";
 pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
     sqlx::query(
         "insert into job (id, name, namespace, queue, state, sentence, owner, manifest, rayjob, gang, pinned_cluster,
-                          submitted_at, on_lost, on_lost_because, preferences)
-         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+                          submitted_at, on_lost, on_lost_because, preferences, resumes)
+         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
+                 coalesce($8::jsonb #>> '{metadata,annotations,squadron.dev/resumes}' = 'true', false))",
     )
     .bind(job.id.0)
     .bind(&job.name)
@@ -209,19 +210,20 @@ impl Store {
             .await?)
     }
 
-    /// How many jobs of the queue were submitted before this one and still wait, and how many wait in all.
-    pub async fn place_in_queue(&self, job: &NewJob) -> Result<(u32, u32)> {
-        let row = sqlx::query(
-            "select count(*) filter (where (submitted_at, id) < ($2, $3)) as before, count(*) as all
-             from job where queue = $1 and state = 'queued'",
+    /// How many jobs of the queue wait that are more urgent than one of this priority, or as urgent and older. The dispatcher
+    /// looks at those first, but for jobs that stay within a guarantee.
+    pub async fn before_in_queue(&self, job: &NewJob, priority: i32) -> Result<u32> {
+        let count: i64 = sqlx::query_scalar(
+            "select count(*) from job where queue = $1 and state = 'queued'
+               and (priority > $2 or priority = $2 and (submitted_at, id) < ($3, $4))",
         )
         .bind(&job.queue)
+        .bind(priority)
         .bind(at(job.submitted_at))
         .bind(job.id.0)
         .fetch_one(self.pool())
         .await?;
-        let number = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
-        Ok((number(row.try_get("before")?), number(row.try_get("all")?)))
+        Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
 }
 

@@ -71,7 +71,7 @@ async fn commit(store: &Store, assign: &Assign) {
     let (cluster, because) = (assign.cluster, assign.because.as_str());
     let id = tell(store, assign.job, Event::Assigned { cluster, cluster_name: "east", because }).await;
     let mut db = store.pool().acquire().await.unwrap();
-    attempt::charge(&mut db, id, &assign.usage).await.unwrap();
+    attempt::charge(&mut db, &[(id, &assign.usage)]).await.unwrap();
 }
 
 async fn tell(store: &Store, job: JobId, event: Event<'_>) -> AttemptId {

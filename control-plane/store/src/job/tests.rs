@@ -69,6 +69,52 @@ async fn a_second_live_attempt_is_refused_by_the_database() {
 }
 
 #[tokio::test]
+async fn who_waited_for_a_job_sees_the_attempt_that_was_made_meanwhile() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    let job = fixture::queued(&store, "train").await.id;
+    let mut first = store.pool().begin().await.unwrap();
+    let before = advance::lock(&mut first, job).await.unwrap().unwrap();
+    let event = Event::Assigned { cluster: east, cluster_name: "east", because: "it has room" };
+    let step = decide(&before, event, NOW).unwrap();
+    advance::save(&mut first, &step).await.unwrap();
+    let second = tokio::spawn({
+        let store = store.clone();
+        async move { store.txn("test", &job, |db, job| Box::pin(advance::lock(db, *job))).await }
+    });
+    let waits = "select exists (select 1 from pg_locks where not granted and locktype = 'transactionid')";
+    while !sqlx::query_scalar::<_, bool>(waits).fetch_one(store.pool()).await.unwrap() {
+        assert!(!second.is_finished(), "it went on without the lock");
+    }
+    first.commit().await.unwrap();
+    assert_eq!(second.await.unwrap().unwrap(), Some(step.job));
+}
+
+#[tokio::test]
+async fn many_steps_are_written_as_one_by_one() {
+    let store = testing::store().await;
+    let (east, west) = (fixture::cluster(&store, "east").await, fixture::cluster(&store, "west").await);
+    let mut ids = Vec::new();
+    for name in ["a", "b", "c"] {
+        ids.push(fixture::queued(&store, name).await.id);
+    }
+    let mut db = store.pool().acquire().await.unwrap();
+    let jobs = advance::lock_all(&mut db, &ids).await.unwrap();
+    let steps: Vec<Step> = [(0, east), (1, west), (2, west)]
+        .map(|(n, cluster): (usize, _)| {
+            let event = Event::Assigned { cluster, cluster_name: "there", because: "it has room" };
+            decide(&jobs[&ids[n]], event, NOW).unwrap()
+        })
+        .into();
+    let versions = advance::save_all(&mut db, &steps).await.unwrap();
+    assert_eq!(versions, ids.iter().map(|id| (*id, 2)).collect());
+    let (of_east, of_west) = (store.desired(east).await.unwrap(), store.desired(west).await.unwrap());
+    assert_eq!((of_east.0, of_east.1.len(), of_west.0, of_west.1.len()), (1, 1, 1, 2), "one generation each");
+    let row = store.job("c").await.unwrap().unwrap();
+    assert_eq!((row.state, row.cluster.as_deref()), (JobState::Assigned, Some("west")));
+}
+
+#[tokio::test]
 async fn an_attempt_that_was_never_made_is_found_once_the_agent_let_go() {
     let store = testing::store().await;
     let east = fixture::cluster(&store, "east").await;
@@ -132,7 +178,11 @@ async fn lists_are_filtered_paged_and_name_the_newest() {
         [old.id]
     );
     assert_eq!(store.manifest(new.id).await.unwrap().as_deref(), Some("kind: RayJob"));
-    assert_eq!(store.place_in_queue(&new).await.unwrap(), (0, 1));
+    assert_eq!(store.before_in_queue(&new, 0).await.unwrap(), 0);
+    let later = NewJob { submitted_at: NOW.plus_millis(2), ..fixture::new_job("later") };
+    for (priority, expected) in [(-1, 1), (0, 1), (1, 0)] {
+        assert_eq!(store.before_in_queue(&later, priority).await.unwrap(), expected, "priority {priority}");
+    }
 }
 
 #[tokio::test]
@@ -159,7 +209,8 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
     }
     pod::show(&mut db, east, &fixture::pod("h", Some(id)), Position { epoch: 1, seq: 2 }, NOW).await.unwrap();
     assert!(attempt::is_held_by(&mut db, id, east).await.unwrap());
-    assert!(advance::takes_jobs(&mut db, east).await.unwrap());
+    let both = [east, ClusterId(Uuid::now_v7())].into();
+    assert_eq!(advance::taking_jobs(&mut db, &both).await.unwrap(), [east].into());
     let input = store
         .txn("test", &NOW, |db, now| Box::pin(waiting::snapshot(db, Judge { now: *now, after_ms: 1 })))
         .await

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
-    dispatch::{Blocked, Cluster, Held, Input, Node, Pod, Standing, Usage, Waiting},
+    desired,
+    dispatch::{Blocked, Cluster, Held, Input, Node, Pod, Stake, Standing, Usage, Waiting},
     id::{AttemptId, ClusterId, JobId},
     meter::Sheet,
     placement::Face,
@@ -16,6 +17,7 @@ use crate::{
     Result, Store, at,
     attempt::attempt_id,
     job::gang,
+    preempt,
     resources::{ALLOCATABLE, PLAIN, resources},
     stamp, stamp_opt,
 };
@@ -50,15 +52,25 @@ pub async fn add_prices(db: &mut PgConnection, input: &mut Input) -> Result<()> 
 
 /// The same without the jobs that wait. Call it first in its transaction.
 pub async fn fleet(db: &mut PgConnection, silence: Judge) -> Result<Input> {
-    sqlx::query("set transaction isolation level repeatable read, read only").execute(&mut *db).await?;
-    let mut clusters = clusters(db, silence).await?;
+    let input = held(db, silence).await?;
+    let mut clusters: Clusters = input.clusters.into_iter().map(|cluster| (cluster.id, cluster)).collect();
+    add_sets(db, &mut clusters).await?;
     add_nodes(db, &mut clusters).await?;
     add_pods(db, &mut clusters).await?;
+    Ok(Input { clusters: clusters.into_values().collect(), ..input })
+}
+
+/// The same without nodes and pods. Call it first in its transaction.
+pub async fn held(db: &mut PgConnection, silence: Judge) -> Result<Input> {
+    sqlx::query("set transaction isolation level repeatable read, read only").execute(&mut *db).await?;
+    let mut clusters = clusters(db, silence).await?;
     add_attempts(db, &mut clusters).await?;
     add_leaving(db, &mut clusters).await?;
+    preempt::add_stakes(db, &mut clusters).await?;
+    let claims = preempt::claims(db).await?;
     let policy = crate::quota::policy(db).await?;
     let clusters = clusters.into_values().collect();
-    Ok(Input { clusters, policy, now: silence.now, ..Input::default() })
+    Ok(Input { clusters, policy, claims, now: silence.now, ..Input::default() })
 }
 
 type Clusters = BTreeMap<ClusterId, Cluster>;
@@ -84,9 +96,31 @@ async fn clusters(db: &mut PgConnection, silence: Judge) -> Result<Clusters> {
             let name = row.try_get("name")?;
             let labels = row.try_get::<Json<_>, _>("labels")?.0;
             let (nodes, pods, attempts, leaving) = (vec![], vec![], vec![], vec![]);
-            Ok((id, Cluster { id, name, standing, labels, nodes, pods, attempts, leaving }))
+            let set = desired::Size::default();
+            Ok((id, Cluster { id, name, standing, labels, nodes, pods, attempts, leaving, set }))
         })
         .collect()
+}
+
+/// How much the clusters should hold.
+async fn add_sets(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
+    let rows = sqlx::query(
+        "select a.cluster_id, count(*) as attempts, sum(octet_length(j.rayjob))::bigint as bytes
+         from attempt a join job j on j.id = a.job_id where a.desired group by a.cluster_id",
+    )
+    .fetch_all(db)
+    .await?;
+    for row in &rows {
+        if let Some(cluster) = clusters.get_mut(&ClusterId(row.try_get("cluster_id")?)) {
+            cluster.set.attempts = unsigned(row.try_get("attempts")?);
+            cluster.set.bytes = unsigned(row.try_get("bytes")?);
+        }
+    }
+    Ok(())
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
 }
 
 async fn add_nodes(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
@@ -139,17 +173,6 @@ async fn add_pods(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> 
     Ok(())
 }
 
-/// Which attempts `a` are over while pods of them are still there.
-macro_rules! leaving {
-    () => {
-        "a.ended_at is not null and (a.state <> 'lost' or a.proof = 'overlap_allowed')
-           and (a.cluster_id, a.job_id, a.number) in (
-               select cluster_id, job_id, attempt from pod
-               where job_id is not null and not gone and finished_at is null and phase not in ('Succeeded', 'Failed'))"
-    };
-}
-pub(crate) use leaving;
-
 async fn add_attempts(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
     let rows = sqlx::query(
         "select a.cluster_id, a.job_id, a.number as attempt, j.gang, j.queue, a.usage, a.assigned_at,
@@ -164,12 +187,15 @@ async fn add_attempts(db: &mut PgConnection, clusters: &mut Clusters) -> Result<
 /// Attempts that are over while pods of them are still there. Of a lost one nothing runs, but for one that may run on beside
 /// the next because its owner allowed that.
 async fn add_leaving(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
-    let rows = sqlx::query(concat!(
+    let rows = sqlx::query(
         "select a.cluster_id, a.job_id, a.number as attempt, j.gang, j.queue, a.usage, a.assigned_at,
                 coalesce(j.preferences->>'spread', '') as spread
-         from attempt a join job j on j.id = a.job_id where ",
-        leaving!()
-    ))
+         from attempt a join job j on j.id = a.job_id
+         where a.ended_at is not null and (a.state <> 'lost' or a.proof = 'overlap_allowed')
+           and (a.cluster_id, a.job_id, a.number) in (
+               select cluster_id, job_id, attempt from pod
+               where job_id is not null and not gone and finished_at is null and phase not in ('Succeeded', 'Failed'))",
+    )
     .fetch_all(db)
     .await?;
     hold(&rows, clusters, |cluster, held| cluster.leaving.push(held))
@@ -183,7 +209,8 @@ fn hold(rows: &[PgRow], clusters: &mut Clusters, keep: fn(&mut Cluster, Held)) -
             let usage = row.try_get::<Json<Usage>, _>("usage")?.0;
             let (queue, assigned_at) = (row.try_get("queue")?, stamp(row.try_get("assigned_at")?));
             let spread = row.try_get("spread")?;
-            keep(cluster, Held { id, gang: gang(row)?, queue, usage, spread, assigned_at });
+            let stake = Stake::default();
+            keep(cluster, Held { id, gang: gang(row)?, queue, usage, spread, assigned_at, stake });
         }
     }
     Ok(())
@@ -195,7 +222,8 @@ const OF_A_QUEUE: i64 = 10_000;
 async fn waiting(db: &mut PgConnection) -> Result<Vec<Waiting>> {
     let rows = sqlx::query(
         "select j.* from queue q cross join lateral (
-             select id, name, queue, submitted_at, gang, pinned_cluster, priority, preferences from job
+             select id, name, queue, submitted_at, gang, pinned_cluster, priority, preferences,
+                    octet_length(rayjob)::bigint as manifest from job
              where queue = q.name and state = 'queued' order by priority desc, submitted_at, id limit $1) j
          order by j.submitted_at, j.id",
     )
@@ -226,6 +254,7 @@ fn read(row: &PgRow) -> Result<Waiting> {
         preferences: row.try_get::<Json<_>, _>("preferences")?.0,
         overtaken: 0,
         priority: row.try_get("priority")?,
+        manifest: desired::rounded(unsigned(row.try_get("manifest")?)),
     })
 }
 

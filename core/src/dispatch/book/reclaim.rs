@@ -9,7 +9,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::dispatch::book::{Book, Millis, claim::Claim, rank::Rank};
+use crate::dispatch::{
+    book::{Book, Millis, claim::Claim, rank::Rank},
+    preempt::cost::{protected, spare},
+};
 
 /// After a look in vain, a line is looked at again this many milliseconds later.
 const REST: Millis = 60_000;
@@ -122,7 +125,8 @@ impl Book {
 
     fn plan_on(&self, line: usize, site: usize, paper: &Paper, now: Millis) -> Option<Plan> {
         let shape = self.lines[line].shape;
-        let mut missing = shape.milli - self.room(site, shape);
+        let needed = shape.milli - self.room(site, shape);
+        let mut missing = needed;
         if !self.sites[site].open || self.sites[site].total(shape.models) < shape.milli || missing <= 0 {
             return None;
         }
@@ -137,7 +141,7 @@ impl Book {
                 chosen.push(victim);
             }
         }
-        (missing <= 0).then(|| spare_needless(chosen, missing, site))
+        (missing <= 0).then(|| spare_needless(chosen, needed, site))
     }
 
     /// Jobs on a cluster that may be stopped for a line, the youngest first.
@@ -158,8 +162,7 @@ impl Book {
 
     /// How long a job runs at least before it may be stopped.
     fn protected(&self, job: u64) -> Millis {
-        let times = self.suffered.get(&job).copied().unwrap_or(0).min(20);
-        self.terms.protected.saturating_mul(1 << times)
+        protected(self.terms.protected, self.suffered.get(&job).copied().unwrap_or(0))
     }
 
     /// Whether what the head missed so far is worth what the plan loses.
@@ -190,13 +193,9 @@ impl Book {
 }
 
 /// The last one chosen may have made others needless: spares those that would lose most.
-fn spare_needless(mut chosen: Vec<Victim>, mut missing: i64, site: usize) -> Plan {
-    chosen.sort_unstable_by_key(|victim| std::cmp::Reverse((victim.lost(), victim.job)));
-    chosen.retain(|victim| {
-        let needless = missing + victim.milli <= 0;
-        missing += if needless { victim.milli } else { 0 };
-        !needless
-    });
+fn spare_needless(chosen: Vec<Victim>, missing: i64, site: usize) -> Plan {
+    let enough = |rest: &[Victim]| rest.iter().map(|victim| victim.milli).sum::<i64>() >= missing;
+    let chosen = spare(chosen, |victim| (victim.lost(), victim.job), enough);
     let lost = chosen.iter().map(Victim::lost).sum();
     Plan { lost, site, victims: chosen.iter().map(|victim| victim.job).collect() }
 }

@@ -10,9 +10,10 @@ mod tests;
 mod view;
 mod whatif;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use crate::{
+    desired::full,
     dispatch::{
         Blocked, Blocker, Cause, Standing, Waiting,
         blockers::{
@@ -23,6 +24,7 @@ use crate::{
             whatif::{Case, words},
         },
         plan::Pass,
+        preempt::waits_for,
         site::is_allowed,
     },
     id::JobId,
@@ -35,16 +37,39 @@ pub(super) fn blocked(mut pass: Pass<'_>, placed: &[JobId]) -> Vec<Blocked> {
     let overtakers = overtakers(&pass, placed);
     let strict: Vec<_> = pass.groups.iter().map(|group| pass.quotas.limits(group.place)).collect();
     pass.release_kept_quota();
+    pass.release_claimed_quota();
     let mut views = Views::new(&pass);
-    let mut left: Vec<(&Waiting, Arc<Vec<Blocker>>)> = Vec::new();
+    let mut left: Vec<Left<'_>> = Vec::new();
     for (group, strict) in pass.groups.iter().zip(strict) {
         let Some(job) = group.head() else { continue };
         let case = Case::new(&pass, job, group.place, strict);
-        let blockers = Arc::new(explain(&case, &views.of(&pass, group.place)));
-        left.extend(group.waiting().iter().map(|job| (*job, Arc::clone(&blockers))));
+        let views = views.of(&pass, group.place);
+        let blockers = Arc::new(explain(&case, &views));
+        let borrows = group.place.is_some() && !case.is_guaranteed(&views);
+        left.extend(group.waiting().iter().map(|job| Left { job, borrows, blockers: Arc::clone(&blockers) }));
     }
-    left.sort_by_key(|(job, _)| (&job.queue, std::cmp::Reverse(job.priority), job.submitted_at, job.job));
+    for coming in &pass.claimed.coming {
+        let waits = waits_for(coming, &pass.sites[coming.site].cluster.name, pass.input.now);
+        left.push(Left { job: coming.job, borrows: false, blockers: Arc::new(vec![waits]) });
+    }
+    left.sort_by_key(Left::order);
     told(&pass, &left, &overtakers)
+}
+
+/// A job that keeps waiting.
+struct Left<'a> {
+    job: &'a Waiting,
+    /// Whether, by itself, it could start only beyond what is left of a guarantee.
+    borrows: bool,
+    blockers: Arc<Vec<Blocker>>,
+}
+
+impl<'a> Left<'a> {
+    /// The line of each queue: as turns go, who stays within a guarantee first, then the more urgent, then the older.
+    fn order(&self) -> (&'a str, bool, Reverse<i32>, Timestamp, JobId) {
+        let job = self.job;
+        (&job.queue, self.borrows, Reverse(job.priority), job.submitted_at, job.job)
+    }
 }
 
 type Overtakers<'a> = BTreeMap<&'a str, Vec<(Timestamp, JobId)>>;
@@ -61,16 +86,12 @@ fn overtakers<'a>(pass: &Pass<'a>, placed: &[JobId]) -> Overtakers<'a> {
 }
 
 /// One entry for each job; `left` is sorted by queue and place.
-fn told(
-    pass: &Pass<'_>,
-    left: &[(&Waiting, Arc<Vec<Blocker>>)],
-    overtakers: &Overtakers<'_>,
-) -> Vec<Blocked> {
+fn told(pass: &Pass<'_>, left: &[Left<'_>], overtakers: &Overtakers<'_>) -> Vec<Blocked> {
     let mut blocked = Vec::with_capacity(left.len());
-    for queue in left.chunk_by(|a, b| a.0.queue == b.0.queue) {
+    for queue in left.chunk_by(|a, b| a.job.queue == b.job.queue) {
         let length = u32::try_from(queue.len()).unwrap_or(u32::MAX);
-        let placed = overtakers.get(queue[0].0.queue.as_str()).map_or(&[][..], Vec::as_slice);
-        for (position, (job, blockers)) in (1..).zip(queue) {
+        let placed = overtakers.get(queue[0].job.queue.as_str()).map_or(&[][..], Vec::as_slice);
+        for (position, Left { job, blockers, .. }) in (1..).zip(queue) {
             let later = placed.len() - placed.partition_point(|other| *other < (job.submitted_at, job.job));
             let overtaken = later + usize::try_from(job.overtaken).unwrap_or(usize::MAX);
             let mut sentence = sentence(job, position, length, overtaken, blockers);
@@ -162,6 +183,7 @@ fn of_view(case: &Case<'_>, view: &View<'_>) -> Option<Blocker> {
         _ if case.is_only_dear(view) => dear(case, view, &[Cause::MaxPrice])?,
         [Cause::Reserved, ..] => reserved(case, view),
         needs if needs.contains(&Cause::NoFlavor) => quota::no_flavor(case, view),
+        [Cause::ClusterFull, ..] if !view.set.takes(case.job.manifest) => full(&view.cluster.name),
         _ => of_cluster(case.job, &view.looked()),
     };
     Some(case.besides(blocker, Some(view)))
@@ -177,6 +199,15 @@ fn dear(case: &Case<'_>, view: &View<'_>, needs: &[Cause]) -> Option<Blocker> {
 fn reserved(case: &Case<'_>, view: &View<'_>) -> Blocker {
     let name = &view.cluster.name;
     let gang = case.kept_name();
+    if !case.is_kept_at(view) {
+        return Blocker {
+            code: Cause::Reserved,
+            cluster: name.clone(),
+            sentence: format!("{name} has room for it, but others stop there to make room for another job"),
+            try_this: "wait until that job has started".to_owned(),
+            with: Vec::new(),
+        };
+    }
     Blocker {
         code: Cause::Reserved,
         cluster: name.clone(),

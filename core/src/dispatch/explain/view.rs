@@ -2,15 +2,18 @@
 
 use std::{borrow::Cow, collections::BTreeMap, rc::Rc, sync::Arc};
 
-use crate::dispatch::{
-    Cluster,
-    blockers::Looked,
-    location::Location,
-    pack::{Kind, Limits},
-    plan::Pass,
-    quota::{Flavors, Place},
-    room::Room,
-    site::Open,
+use crate::{
+    desired,
+    dispatch::{
+        Cluster,
+        blockers::Looked,
+        location::Location,
+        pack::{Kind, Limits},
+        plan::Pass,
+        quota::{Flavors, Place},
+        room::Room,
+        site::Open,
+    },
 };
 
 /// A room with the flavors of its nodes.
@@ -34,6 +37,8 @@ pub(super) struct View<'a> {
     pub(super) ready: Kinds,
     /// The same when nothing runs there.
     pub(super) everything: Kinds,
+    /// Its desired set, as the pass left it.
+    pub(super) set: desired::Size,
     /// Place among the clusters of the pass.
     pub(super) site: usize,
     pub(super) location: Arc<Location<'a>>,
@@ -91,6 +96,7 @@ fn view<'a>(site: usize, open: &Open<'a>, flavors: &Flavors, allowed: Option<&[u
         empty: Kinds { room: open.empty.clone(), kinds: open.kinds.clone() },
         ready: kinds(Room::if_ready(whole, &open.free)),
         everything: kinds(Room::everything(whole)),
+        set: open.set,
         site,
         location: Arc::clone(&open.location),
     }

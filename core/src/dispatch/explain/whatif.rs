@@ -1,6 +1,6 @@
 //! What if: whether a job would start on a cluster if some of what keeps it off had changed.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     dispatch::{
@@ -12,6 +12,7 @@ use crate::{
         price::{Dear, Ground, Prices},
         quota::{Place, Quotas},
         room::Room,
+        site::is_allowed,
     },
     placement::{Face, NodeWish, Toleration},
     resources::Resources,
@@ -39,6 +40,8 @@ pub(super) struct Case<'a> {
     pub(super) quotas: &'a Quotas,
     pub(super) prices: Prices<'a>,
     kept: Option<(&'a Kept, &'a str)>,
+    /// What may be taken of clusters where others stop for somebody.
+    claimed: &'a BTreeMap<usize, Room>,
     /// With the quota that is kept for a starving gang counted as used.
     strict: Limits,
     limits: Limits,
@@ -66,6 +69,7 @@ impl<'a> Case<'a> {
             quotas,
             prices: pass.prices(),
             kept: pass.kept.as_ref().filter(|kept| kept.job != job.job).map(|kept| (kept, name(kept))),
+            claimed: &pass.claimed.beside,
             strict,
             limits: quotas.limits(place),
             idle: quotas.limits_if_idle(place),
@@ -77,6 +81,11 @@ impl<'a> Case<'a> {
 
     pub(super) fn kept_name(&self) -> &str {
         self.kept.map_or("", |(_, name)| name)
+    }
+
+    /// Whether the cluster is kept for a gang that has starved.
+    pub(super) fn is_kept_at(&self, view: &View<'_>) -> bool {
+        self.kept.is_some_and(|(kept, _)| kept.site == view.site)
     }
 
     /// Whether the job would start on the cluster if these had changed.
@@ -98,10 +107,13 @@ impl<'a> Case<'a> {
         if !view.location.admits(&self.job.preferences) && !is(Cause::Residency) {
             return None;
         }
+        if !view.set.takes(self.job.manifest) && !is(Cause::ClusterFull) {
+            return None;
+        }
         self.pack(view, changed).ok()
     }
 
-    /// The same, wherever the cluster is and whether it is heard or not; or what the price has to do with it.
+    /// The same, wherever the cluster is and whether it takes more jobs or not; or what the price has to do with it.
     pub(super) fn pack(&self, view: &View<'_>, changed: &[Cause]) -> Result<Packing, Dear> {
         let is = |cause| changed.contains(&cause);
         let limits = self.limits(changed);
@@ -118,9 +130,13 @@ impl<'a> Case<'a> {
         };
         let free_of_holds = is(Cause::Reserved) || is(Cause::ClusterFull) || is(Cause::NoReadyNode);
         let at = if is(Cause::NoFlavor) { &at.opened(self.quotas.flavors.len()) } else { at };
-        let tight = self.kept.filter(|(kept, _)| kept.site == view.site && !free_of_holds);
-        let tight = tight.map(|(kept, _)| at.room.least(&kept.beside));
-        self.pack_into(tight.as_ref().unwrap_or(&at.room), &at.kinds, view, gang, changed)
+        let kept = self.kept.filter(|(kept, _)| kept.site == view.site).map(|(kept, _)| &kept.beside);
+        let holds: Vec<&Room> = kept.into_iter().chain(self.claimed.get(&view.site)).collect();
+        if holds.is_empty() || free_of_holds {
+            return self.pack_into(&at.room, &at.kinds, view, gang, changed);
+        }
+        let room = holds.into_iter().fold(at.room.clone(), |room, beside| room.least(beside));
+        self.pack_into(&room, &at.kinds, view, gang, changed)
     }
 
     fn pack_into(
@@ -176,9 +192,23 @@ impl<'a> Case<'a> {
         boundless(limits).pack(&self.anywhere, limits).is_some()
     }
 
+    /// Whether some cluster, were it empty, would take the job within a guarantee of its queue. What fits no cluster at all
+    /// is judged by its quota alone.
+    pub(super) fn is_guaranteed(&self, views: &[View<'_>]) -> bool {
+        let own = within_guarantee(&self.limits);
+        if !self.fits_boundless(&own) {
+            return false;
+        }
+        let takes = |limits: &Limits| {
+            let allowed = views.iter().filter(|view| is_allowed(self.job.pinned, view.cluster.id));
+            allowed.into_iter().any(|view| view.everything.pack(&self.job.gang, limits).is_some())
+        };
+        takes(&own) || !takes(&self.named)
+    }
+
     fn is_there(&self, cause: Cause) -> bool {
         match cause {
-            Cause::Reserved => self.kept.is_some(),
+            Cause::Reserved => self.kept.is_some() || !self.claimed.is_empty(),
             _ => self.place.is_some(),
         }
     }
@@ -198,6 +228,16 @@ impl<'a> Case<'a> {
 fn opened(flavors: usize) -> Limits {
     let all = boundless_amount();
     Limits::Flavors((0..=flavors).map(|flavor| Limit { flavor, left: all, own: all }).collect())
+}
+
+/// What is left of guarantees alone.
+fn within_guarantee(limits: &Limits) -> Limits {
+    match limits {
+        Limits::None => Limits::None,
+        Limits::Flavors(flavors) => {
+            Limits::Flavors(flavors.iter().map(|limit| Limit { left: limit.own, ..*limit }).collect())
+        }
+    }
 }
 
 fn boundless_amount() -> Resources {
@@ -265,7 +305,8 @@ pub(super) fn words(with: &[Cause], queue: &str) -> String {
 
 fn word(cause: Cause, queue: &str) -> String {
     match cause {
-        Cause::Reserved => "room is kept for a gang that has waited too long".to_owned(),
+        Cause::Reserved => "room is kept for another job".to_owned(),
+        Cause::MakingRoom => "others stop for it".to_owned(),
         Cause::QuotaExhausted | Cause::QuotaNever => format!("the quota of {queue} is not enough"),
         Cause::ClusterFull => "there is no room now".to_owned(),
         Cause::NoReadyNode => "nodes are not ready".to_owned(),

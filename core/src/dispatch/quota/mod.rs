@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 pub(crate) use self::{
     flavors::Flavors,
     share::Share,
-    tree::{Tree, parts},
+    tree::{Tree, part, parts},
 };
 use crate::{
     dispatch::{

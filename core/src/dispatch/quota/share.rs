@@ -40,10 +40,35 @@ impl Quotas {
             sums.0 += i128::from(book.borrowed(node, here));
             sums.1 += i128::from(tree.lendable(node, flavor, resource));
         }
-        let borrowed = by_resource.values().map(|(borrowed, lent)| millionths(*borrowed, *lent)).max();
-        let weight = |share: u64| share.saturating_mul(1_000) / u64::from(tree.weight(node));
-        Share { borrowed: weight(borrowed.unwrap_or(0)), used: weight(used) }
+        Share { borrowed: dominant(tree, node, &by_resource), used: by_weight(tree, node, used) }
     }
+}
+
+impl Quotas {
+    /// The share of borrowed capacity that the queue has now, over all flavors of its tree: thousandths of what its parent
+    /// could lend, by weight. A decision compares the same for the flavors that a job would be charged.
+    pub(crate) fn share_now(&self, place: Place) -> i64 {
+        let tree = &self.trees[place.tree];
+        let mut by_resource: BTreeMap<Resource, (i128, i128)> = BTreeMap::new();
+        for (flavor, resource) in tree.keys() {
+            let sums = by_resource.entry(resource).or_default();
+            let borrowed = tree.book(flavor, resource).map_or(0, |book| book.borrowed(place.node, 0));
+            sums.0 += i128::from(borrowed);
+            sums.1 += i128::from(tree.lendable(place.node, flavor, resource));
+        }
+        let share = dominant(tree, place.node, &by_resource) / 1_000;
+        i64::try_from(share).unwrap_or(i64::MAX)
+    }
+}
+
+/// The largest part borrowed of what could be lent, over the resources, by weight.
+fn dominant(tree: &Tree, node: usize, by_resource: &BTreeMap<Resource, (i128, i128)>) -> u64 {
+    let parts = by_resource.values().map(|(borrowed, lent)| millionths(*borrowed, *lent));
+    by_weight(tree, node, parts.max().unwrap_or(0))
+}
+
+fn by_weight(tree: &Tree, node: usize, share: u64) -> u64 {
+    share.saturating_mul(1_000) / u64::from(tree.weight(node))
 }
 
 impl Tree {

@@ -85,3 +85,19 @@ fn queues_that_are_their_own_ancestors_hang_nobody_up() {
         quotas(&[queue("a", Some("b"), Some(1)), queue("b", Some("a"), Some(1)), queue("c", None, Some(1))]);
     assert!(quotas.limited("a").is_none() && quotas.limited("c").is_some());
 }
+
+#[test]
+fn the_share_that_is_shown_is_the_one_that_a_decision_compared() {
+    let mut keeps = queue("b", Some("lab"), Some(6));
+    for quota in keeps.quotas.get_mut("h100").unwrap().values_mut() {
+        quota.lending_limit = Some(2);
+    }
+    keeps.weight = 500;
+    let mut quotas = quotas(&[queue("lab", None, Some(1)), queue("a", Some("lab"), Some(3)), keeps]);
+    let place = quotas.limited("a").unwrap();
+    let charge = [(quotas.flavors.index("h100").unwrap(), res(1, 1, 5))].into();
+    let compared = quotas.share(place, place.node, &charge);
+    assert_eq!(compared.borrowed, 2 * 1_000_000 / 6);
+    quotas.take(place, "a", &charge);
+    assert_eq!(quotas.share_now(place), i64::try_from(compared.borrowed).unwrap() / 1_000);
+}

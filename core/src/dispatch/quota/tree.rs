@@ -90,6 +90,22 @@ impl Tree {
         self.books.get(&(flavor, resource))
     }
 
+    /// Every flavor and resource that is named anywhere in the tree.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = (usize, Resource)> + '_ {
+        self.idle.keys().copied()
+    }
+
+    /// Whether the queue may use the resource in the flavor.
+    pub(crate) fn names(&self, node: usize, flavor: usize, resource: Resource) -> bool {
+        self.nodes[node].named.contains(&(flavor, resource))
+    }
+
+    /// What the queue's own jobs use.
+    pub(crate) fn own_use(&self, node: usize, flavor: usize, resource: Resource) -> i64 {
+        let charge = self.users.get(&self.nodes[node].name);
+        charge.and_then(|charge| charge.get(&flavor)).map_or(0, |amount| part(*amount, resource))
+    }
+
     /// What the node's parent has to give if nothing ran, with what that may borrow itself.
     pub(crate) fn lendable(&self, node: usize, flavor: usize, resource: Resource) -> i64 {
         let parent = self.nodes[node].parent;
@@ -116,7 +132,8 @@ impl Tree {
         users
     }
 
-    fn is_below(&self, node: usize, under: usize) -> bool {
+    /// Whether a node is `under` or stands below it.
+    pub(crate) fn is_below(&self, node: usize, under: usize) -> bool {
         node == under || self.nodes[node].parent.is_some_and(|parent| self.is_below(parent, under))
     }
 

@@ -22,6 +22,13 @@ fn r6_the_guard_is_drift_and_grace_and_one_poll() {
 }
 
 #[test]
+fn r6_a_cluster_gets_time_to_stop_a_crowd() {
+    assert_eq!(terms().for_crowd(1_000).expiry(), 72_600, "so many are stopped within one poll");
+    assert_eq!(terms().for_crowd(6_000).expiry(), 82_600);
+    assert_eq!(terms().for_crowd(u64::MAX).poll, u64::MAX);
+}
+
+#[test]
 fn r5_a_fenced_attempt_is_gone_after_lease_and_guard_and_not_before() {
     assert_eq!(kind(&judged(Policy::Fence, 72_599)), None);
     assert_eq!(kind(&judged(Policy::Fence, 72_600)), Some(ProofKind::LeaseEnded));

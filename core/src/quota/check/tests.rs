@@ -11,7 +11,13 @@ fn flavor(name: &str, labels: &[(&str, &str)]) -> Flavor {
 }
 
 fn queue(name: &str, parent: Option<&str>) -> Queue {
-    Queue { name: name.to_owned(), parent: parent.map(str::to_owned), weight: 1_000, quotas: BTreeMap::new() }
+    Queue {
+        name: name.to_owned(),
+        parent: parent.map(str::to_owned),
+        weight: 1_000,
+        quotas: BTreeMap::new(),
+        preemption: None,
+    }
 }
 
 fn with(queue: Queue, flavor: &str, resource: Resource, quota: Quota) -> Queue {

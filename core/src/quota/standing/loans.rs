@@ -1,17 +1,16 @@
 //! Loans of one flavor and resource: up the tree who uses more than they have, down the tree whose it is.
 
-use std::collections::BTreeMap;
-
-use super::{
-    Line, Use, part,
-    tree::{Key, Tree},
+use super::Line;
+use crate::{
+    dispatch::{quota::Tree, tenants::Tenants},
+    quota::{Quota, Resource},
 };
-use crate::resources::Resources;
 
 /// What is counted at a queue. Sums are wider than any quota, so that use beyond all quotas cannot overflow.
 #[derive(Clone, Copy, Default)]
 struct Count {
-    nominal: i128,
+    declared: bool,
+    given: Quota,
     /// All nominal quota below it, and its own.
     total: i128,
     /// Its own, and what its children may lend: Kueue's subtree quota.
@@ -25,8 +24,6 @@ struct Count {
     /// What of that is not within its children's local parts.
     counted: i128,
     lent: i128,
-    /// Use below it, or in it, has no flavor.
-    unknown: bool,
 }
 
 impl Count {
@@ -40,66 +37,61 @@ impl Count {
     }
 }
 
-/// A line for each queue of the tree, in its order.
-pub(super) fn lines(tree: &Tree<'_>, key: &Key, used: &BTreeMap<String, Use>) -> Vec<Line> {
-    let mut counts: Vec<Count> = (0..tree.len()).map(|node| own(tree, node, key, used)).collect();
-    for node in (0..tree.len()).rev() {
-        gather(tree, node, key, &mut counts);
-    }
+/// A line for each queue of the tree, in its order; `quota` is what each was given.
+pub(super) fn lines(
+    tree: &Tree,
+    flavor: usize,
+    resource: Resource,
+    quota: impl Fn(usize) -> Option<Quota>,
+) -> Vec<Line> {
+    let book = tree.book(flavor, resource).filter(|_| tree.broken().is_none());
+    let mut counts: Vec<Count> = (0..tree.len())
+        .map(|node| {
+            let own_use = i128::from(tree.own_use(node, flavor, resource));
+            counted(book, node, quota(node), own_use)
+        })
+        .collect();
     let mut children = vec![Vec::new(); tree.len()];
-    let mut clear = vec![true; tree.len()];
-    for node in 0..tree.len() {
-        match tree.parent(node) {
-            Some(parent) => {
-                children[parent].push(node);
-                clear[node] = clear[parent];
-            }
-            None => clear[node] = !counts[node].unknown,
+    for node in (0..tree.len()).rev() {
+        if let Some(parent) = tree.parent(node) {
+            let Count { total, used, .. } = counts[node];
+            counts[parent].total += total;
+            counts[parent].used += used;
+            children[parent].push(node);
         }
     }
-    for (node, children) in children.iter().enumerate() {
+    for (node, children) in children.iter_mut().enumerate() {
+        children.reverse();
         lend(node, children, &mut counts);
     }
-    (0..tree.len()).map(|node| line(tree, node, key, &counts[node], clear[node])).collect()
+    counts.iter().map(|count| line(count, book.is_some())).collect()
 }
 
-fn own(tree: &Tree<'_>, node: usize, key: &Key, used: &BTreeMap<String, Use>) -> Count {
-    let held = used.get(tree.name(node));
-    let known = held.and_then(|held| held.by_flavor.get(&key.0)).map_or(0, |amount| part(*amount, key.1));
-    let nominal = i128::from(tree.quota(node, key).nominal);
-    let own_use = i128::from(known);
+fn counted(book: Option<&Tenants>, node: usize, declared: Option<Quota>, own_use: i128) -> Count {
+    let given = declared.unwrap_or_default();
+    let total = i128::from(given.nominal);
+    let quota = book.map_or(0, |book| i128::from(book.nominal(node)));
+    let counted = book.map_or(0, |book| i128::from(book.used(node)));
+    let local = given.lending_limit.map_or(0, |limit| (quota - i128::from(limit)).max(0));
     Count {
-        nominal,
-        total: nominal,
-        quota: nominal,
+        declared: declared.is_some(),
+        given,
+        total,
+        quota,
+        local,
         own_use,
         used: own_use,
-        counted: own_use,
-        unknown: held.is_some_and(|held| held.unknown != Resources::default()),
-        ..Count::default()
+        counted,
+        lent: 0,
     }
-}
-
-/// Children come later in the order, so `node` is complete when its turn comes.
-fn gather(tree: &Tree<'_>, node: usize, key: &Key, counts: &mut [Count]) {
-    let limit = tree.quota(node, key).lending_limit;
-    let count = &mut counts[node];
-    count.local = limit.map_or(0, |limit| (count.quota - i128::from(limit)).max(0));
-    let count = *count;
-    let Some(parent) = tree.parent(node) else { return };
-    let above = &mut counts[parent];
-    above.total += count.total;
-    above.quota += count.quota - count.local;
-    above.used += count.used;
-    above.counted += (count.counted - count.local).max(0);
-    above.unknown |= count.unknown;
 }
 
 /// What is taken from the children of `node`, by its own jobs, by each other and from outside, beyond what it has itself.
 fn lend(node: usize, children: &[usize], counts: &mut [Count]) {
     let of = counts[node];
     let borrowed: i128 = children.iter().map(|child| counts[*child].borrowed()).sum();
-    let taken = (borrowed + of.own_use + of.lent - of.borrowed() - of.nominal).max(0);
+    let nominal = i128::from(of.given.nominal);
+    let taken = (borrowed + of.own_use + of.lent - of.borrowed() - nominal).max(0);
     let spare: Vec<i128> = children.iter().map(|child| counts[*child].spare()).collect();
     for (child, lent) in children.iter().zip(split(taken, &spare)) {
         counts[*child].lent = lent;
@@ -126,16 +118,16 @@ fn split(amount: i128, parts: &[i128]) -> Vec<i128> {
     shares
 }
 
-fn line(tree: &Tree<'_>, node: usize, key: &Key, count: &Count, clear: bool) -> Line {
+fn line(count: &Count, known: bool) -> Line {
     let narrow = |amount: i128| i64::try_from(amount).unwrap_or(i64::MAX);
-    let quota = tree.quota(node, key);
     Line {
-        nominal: quota.nominal,
+        declared: count.declared,
+        nominal: count.given.nominal,
         total: narrow(count.total),
-        borrowing_limit: quota.borrowing_limit,
-        lending_limit: quota.lending_limit,
-        used: (!count.unknown).then(|| narrow(count.used)),
-        borrowed: (!count.unknown).then(|| narrow(count.borrowed())),
-        lent: clear.then(|| narrow(count.lent)),
+        borrowing_limit: count.given.borrowing_limit,
+        lending_limit: count.given.lending_limit,
+        used: known.then(|| narrow(count.used)),
+        borrowed: known.then(|| narrow(count.borrowed())),
+        lent: known.then(|| narrow(count.lent)),
     }
 }

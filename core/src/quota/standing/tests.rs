@@ -4,12 +4,21 @@
 
 use proptest::{collection::vec, option, prelude::*};
 
+use uuid::Uuid;
+
 use super::*;
-use crate::quota::{Queue, Quota};
+use crate::{
+    dispatch::{Held, Standing as Word},
+    id::{AttemptId, ClusterId, JobId},
+    quota::{Flavor, Queue, Quota},
+    resources::Resources,
+    time::Timestamp,
+};
 
 fn queue(name: &str, parent: Option<&str>, gpus: Option<Quota>) -> Queue {
     let quotas = gpus.map(|quota| ("h100".to_owned(), [(Resource::Gpu, quota)].into()));
     Queue {
+        preemption: None,
         name: name.to_owned(),
         parent: parent.map(str::to_owned),
         weight: 1_000,
@@ -25,16 +34,29 @@ fn gpus(gpus: i64) -> Resources {
     Resources { gpus, ..Resources::default() }
 }
 
-fn used(by_queue: &[(&str, i64)]) -> BTreeMap<String, Use> {
-    let one = |(name, amount): &(&str, i64)| {
-        let held = Use { by_flavor: [("h100".to_owned(), gpus(*amount))].into(), ..Use::default() };
-        ((*name).to_owned(), held)
+/// One cluster with an attempt of each queue, charged to h100.
+fn used(by_queue: &[(&str, i64)]) -> Vec<Cluster> {
+    let one = |(number, (queue, amount)): (u128, &(&str, i64))| Held {
+        id: AttemptId { job: JobId(Uuid::from_u128(number)), number: 1 },
+        gang: Vec::new(),
+        queue: (*queue).to_owned(),
+        usage: [("h100".to_owned(), gpus(*amount))].into(),
+        assigned_at: Timestamp(0),
     };
-    by_queue.iter().map(one).collect()
+    vec![Cluster {
+        id: ClusterId(Uuid::from_u128(1)),
+        name: "east".into(),
+        standing: Word::Heard,
+        nodes: Vec::new(),
+        pods: Vec::new(),
+        attempts: (1..).zip(by_queue).map(one).collect(),
+        leaving: Vec::new(),
+    }]
 }
 
 fn policy(queues: Vec<Queue>) -> Policy {
-    Policy { queues, ..Policy::default() }
+    let h100 = Flavor { name: "h100".into(), ..Flavor::default() };
+    Policy { flavors: vec![h100], queues, ..Policy::default() }
 }
 
 /// Total, used, borrowed and lent.
@@ -61,7 +83,7 @@ fn what_is_borrowed_comes_from_the_common_pool_first_and_then_from_who_has_most_
     assert_eq!(told(&standings, "vision"), (8, Some(1), Some(0), Some(3)));
     assert_eq!(told(&standings, "audio"), (2, Some(0), Some(0), Some(1)));
     assert_eq!(told(&standings, "audio/team"), (0, Some(0), Some(0), Some(0)));
-    assert_eq!(standings["text"].share, Some(8 * 1_000 / 22));
+    assert_eq!(standings["text"].share, Some(8 * 1_000 / 20), "vision keeps two of its eight to itself");
     assert_eq!((standings["vision"].share, standings["acme"].share), (Some(0), None));
 }
 
@@ -74,17 +96,13 @@ fn a_queue_without_quotas_borrows_everything_from_its_parent() {
 }
 
 #[test]
-fn use_without_a_flavor_counts_where_only_one_is_possible() {
-    let unknown =
-        |name: &str| BTreeMap::from([(name.to_owned(), Use { unknown: gpus(2), ..Use::default() })]);
-    assert_eq!(told(&standings(&company(), &unknown("text")), "text").1, Some(2));
-    let mut two = company();
-    two.queues[1].quotas.insert("a100".into(), [(Resource::Gpu, Quota::default())].into());
-    let standings = standings(&two, &unknown("text"));
-    assert_eq!(told(&standings, "text"), (8, None, None, None));
-    assert_eq!(told(&standings, "vision"), (8, Some(0), Some(0), None));
-    assert_eq!(told(&standings, "acme"), (22, None, None, None));
-    assert_eq!((standings["text"].share, standings["vision"].share), (None, Some(0)));
+fn the_share_is_of_what_the_parent_could_lend_with_what_it_may_borrow() {
+    let mut queues = company().queues;
+    queues[0].parent = Some("group".into());
+    queues.push(queue("group", None, quota(10, None, None)));
+    let standings = standings(&policy(queues), &used(&[("text", 16)]));
+    assert_eq!(standings["text"].share, Some(8 * 1_000 / 30));
+    assert_eq!(standings["acme"].share, Some(0));
 }
 
 #[test]

@@ -8,11 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     Book,
     fields::{Reader, Refused, under},
-    kueue_fields::{
-        BORROWING_PREEMPTION, CLUSTER_QUEUE, FUNGIBILITY, LOCAL_QUEUE, PREEMPTION_RULES, RESOURCE_FLAVOR,
-    },
+    kueue_fields::{BORROWING_PREEMPTION, CLUSTER_QUEUE, FUNGIBILITY, LOCAL_QUEUE, RESOURCE_FLAVOR},
     name,
     node::{Node, Value},
+    preemption::preemption,
     quotas::{NOTHING, Quotas, fair_sharing, line_of, priority},
 };
 use crate::{
@@ -85,8 +84,9 @@ impl<'n> Object<'_, 'n> {
         let fields = self.fields(&read, &refused.collect::<Vec<_>>());
         self.reader.refuse(&fields, "spec", CLUSTER_QUEUE);
         self.nested(&fields, "flavorFungibility", &[], FUNGIBILITY);
-        let preemption = self.nested(&fields, "preemption", &["borrowWithinCohort"], PREEMPTION_RULES);
-        self.nested_at(&preemption, "spec.preemption", "borrowWithinCohort", &[], BORROWING_PREEMPTION);
+        let borrowing = fields.get("preemption").and_then(|node| node.get("borrowWithinCohort"));
+        let borrowing: Fields<'n> = borrowing.map(|node| ("borrowWithinCohort", node)).into_iter().collect();
+        self.nested_at(&borrowing, "spec.preemption", "borrowWithinCohort", &[], BORROWING_PREEMPTION);
         self.node_of_tree(&fields, parent);
     }
 
@@ -121,9 +121,11 @@ impl<'n> Object<'_, 'n> {
         let mut lines = quotas.lines;
         lines.extend(weight_line.map(|line| ("weight".to_owned(), line)));
         lines.extend(fields.get(parent_field).map(|node| ("parent".to_owned(), node.line)));
+        let (preemption, line) = preemption(self.reader, fields.get("preemption"), &["borrowWithinCohort"]);
+        lines.extend(line.map(|line| ("preemption".to_owned(), line)));
         self.book.cohorts.extend(parent.map(str::to_owned));
         let (name, parent) = (self.name.to_owned(), parent.map(str::to_owned));
-        let queue = Queue { name, parent, weight, quotas: quotas.by_flavor };
+        let queue = Queue { name, parent, weight, quotas: quotas.by_flavor, preemption };
         self.book.queue(self.reader, self.line, queue, lines);
     }
 
@@ -178,6 +180,7 @@ impl<'n> Object<'_, 'n> {
             parent: parent.map(str::to_owned),
             weight,
             quotas: BTreeMap::new(),
+            preemption: None,
         };
         self.book.queue(self.reader, self.line, queue, lines);
     }

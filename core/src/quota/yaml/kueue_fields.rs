@@ -8,7 +8,7 @@ const fn refused(field: &'static str, same: &'static [&'static str], reason: &'s
 
 const STOP: &str = "queues cannot be stopped; cancel the jobs, or set the quota to 0";
 const CHECKS: &str = "jobs are admitted in one decision, without further checks";
-const PREEMPTION: &str = "running jobs are not stopped for others by a queue's own rule; write Never";
+const BORROWING: &str = "nothing is stopped so that another queue can borrow; write Never";
 const TAINTS: &str = "taints are read from the nodes themselves; leave it out";
 
 pub(super) const RESOURCE_FLAVOR: &[Refused] = &[
@@ -42,13 +42,8 @@ pub(super) const FUNGIBILITY: &[Refused] = &[
     refused("preference", &[], "flavors have no order; the best place wins"),
 ];
 
-pub(super) const PREEMPTION_RULES: &[Refused] = &[
-    refused("reclaimWithinCohort", &["Never"], PREEMPTION),
-    refused("withinClusterQueue", &["Never"], PREEMPTION),
-];
-
 pub(super) const BORROWING_PREEMPTION: &[Refused] =
-    &[refused("policy", &["Never"], PREEMPTION), refused("maxPriorityThreshold", &[], PREEMPTION)];
+    &[refused("policy", &["Never"], BORROWING), refused("maxPriorityThreshold", &[], BORROWING)];
 
 pub(super) const LOCAL_QUEUE: &[Refused] = &[
     refused("stopPolicy", &["None"], STOP),

@@ -9,6 +9,7 @@ mod kueue;
 mod kueue_fields;
 mod node;
 mod own;
+mod preemption;
 mod quotas;
 #[cfg(test)]
 mod refusals;

@@ -5,6 +5,7 @@ use super::{
     fields::Reader,
     name,
     node::Node,
+    preemption::preemption,
     quotas::{NOTHING, Quotas, line_of, priority, weight},
 };
 use crate::quota::{Flavor, PriorityClass, Queue};
@@ -30,7 +31,7 @@ fn flavor(book: &mut Book, reader: &mut Reader, name: &str, line: u32, spec: &No
 }
 
 fn queue(book: &mut Book, reader: &mut Reader, name: &str, line: u32, spec: &Node) {
-    let fields = reader.map(spec, "spec", &["parent", "weight", "flavors"]);
+    let fields = reader.map(spec, "spec", &["parent", "weight", "flavors", "preemption"]);
     let parent = reader.text(fields.get("parent"), "spec.parent").map(str::to_owned);
     let (weight, weight_line) = weight(reader, fields.get("weight"), "spec.weight");
     let mut quotas = Quotas::default();
@@ -39,7 +40,9 @@ fn queue(book: &mut Book, reader: &mut Reader, name: &str, line: u32, spec: &Nod
     let mut lines = quotas.lines;
     lines.extend(weight_line.map(|line| ("weight".to_owned(), line)));
     lines.insert("parent".to_owned(), line_of(fields.get("parent"), spec).max(line));
-    let queue = Queue { name: name.to_owned(), parent, weight, quotas: quotas.by_flavor };
+    let (preemption, preemption_line) = preemption(reader, fields.get("preemption"), &[]);
+    lines.extend(preemption_line.map(|line| ("preemption".to_owned(), line)));
+    let queue = Queue { name: name.to_owned(), parent, weight, quotas: quotas.by_flavor, preemption };
     book.queue(reader, line, queue, lines);
 }
 

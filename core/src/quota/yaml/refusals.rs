@@ -126,7 +126,16 @@ fn fields_of_kueue_that_cannot_be_honoured() {
         ("namespaceSelector: {matchLabels: {a: b}}", "spec.namespaceSelector", "decided by roles"),
         ("stopPolicy: Hold", "spec.stopPolicy", "queues cannot be stopped"),
         ("admissionChecks: [prov]", "spec.admissionChecks", "without further checks"),
-        ("preemption: {reclaimWithinCohort: Any}", "spec.preemption.reclaimWithinCohort", "write Never"),
+        (
+            "preemption: {reclaimWithinCohort: Always}",
+            "spec.preemption.reclaimWithinCohort",
+            "is \"Always\"; write one of Never, LowerPriority, Any",
+        ),
+        (
+            "preemption: {withinClusterQueue: Any}",
+            "spec.preemption.withinClusterQueue",
+            "write one of Never, LowerPriority, LowerOrNewerEqualPriority",
+        ),
         (
             "preemption: {borrowWithinCohort: {policy: LowerPriority}}",
             "spec.preemption.borrowWithinCohort.policy",

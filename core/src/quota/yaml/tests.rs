@@ -87,9 +87,9 @@ spec:
   stopPolicy: None
   flavorFungibility: {whenCanBorrow: Borrow, whenCanPreempt: TryNextFlavor}
   preemption:
-    reclaimWithinCohort: Never
+    reclaimWithinCohort: Any
     borrowWithinCohort: {policy: Never}
-    withinClusterQueue: Never
+    withinClusterQueue: LowerOrNewerEqualPriority
   fairSharing: {weight: "2"}
   resourceGroups:
   - coveredResources: ["cpu", "memory", "nvidia.com/gpu"]
@@ -149,6 +149,12 @@ fn kinds_of_kueue_are_read() {
     let quota = policy.queues[2].quotas["spot-a100"][&Resource::Gpu];
     assert_eq!(quota, Quota { nominal: 6, borrowing_limit: Some(2), lending_limit: Some(4) });
     assert_eq!(policy.priority_classes[0].value, 10_000);
+    let rules = crate::quota::Preemption {
+        within: crate::quota::Within::LowerOrNewerEqualPriority,
+        reclaim: crate::quota::Reclaim::Any,
+    };
+    let declared: Vec<_> = policy.queues.iter().map(|queue| queue.preemption).collect();
+    assert_eq!(declared, [None, None, Some(rules), None, None]);
 }
 
 #[test]
@@ -182,6 +188,7 @@ fn a_text_adds_and_changes_and_removes_only_when_it_is_everything() {
             parent: None,
             weight: 1_000,
             quotas: BTreeMap::new(),
+            preemption: None,
         }],
         ..Policy::default()
     };
@@ -244,6 +251,7 @@ fn policies() -> impl Strategy<Value = Policy> {
             any::<bool>(),
             1u32..9_999_999,
             btree_map("[a-z0-9]{1,4}", amounts(), 0..3),
+            option::of((0usize..3, 0usize..3)),
         ),
         0..8,
     );
@@ -251,11 +259,16 @@ fn policies() -> impl Strategy<Value = Policy> {
         btree_map(name, (any::<i32>(), "\\PC{0,12}|[\\x00-\\x1f\\u{2028}\\u{feff}:#'\"]{0,6}"), 0..4);
     (flavors, queues, classes).prop_map(|(flavors, queues, classes)| {
         let names: Vec<String> = queues.keys().cloned().collect();
-        let queues =
-            queues.into_iter().enumerate().map(|(index, (name, (parent, is_root, weight, quotas)))| {
+        let queues = queues.into_iter().enumerate().map(
+            |(index, (name, (parent, is_root, weight, quotas, rules)))| {
                 let parent = (index > 0 && !is_root).then(|| names[parent.index(index)].clone());
-                crate::quota::Queue { name, parent, weight, quotas }
-            });
+                let preemption = rules.map(|(within, reclaim)| crate::quota::Preemption {
+                    within: crate::quota::Within::ALL[within],
+                    reclaim: crate::quota::Reclaim::ALL[reclaim],
+                });
+                crate::quota::Queue { name, parent, weight, quotas, preemption }
+            },
+        );
         Policy {
             flavors: flavors
                 .into_iter()

@@ -43,6 +43,11 @@ fn queue(queue: &Queue) -> String {
         line(&mut spec, 2, &format!("- name: {}", quoted(flavor)));
         quotas(&mut spec, amounts);
     }
+    if let Some(rules) = queue.preemption {
+        line(&mut spec, 2, "preemption:");
+        line(&mut spec, 4, &format!("withinClusterQueue: {}", rules.within.word()));
+        line(&mut spec, 4, &format!("reclaimWithinCohort: {}", rules.reclaim.word()));
+    }
     let spec = if spec.is_empty() { spec } else { format!("spec:\n{spec}") };
     head("Queue", &queue.name) + &spec
 }

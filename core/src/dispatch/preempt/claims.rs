@@ -1,0 +1,174 @@
+//! Claims: room that is being made, and that is the beneficiary's once it is there.
+//!
+//! A claim whose victims are gone is honoured before anything else is placed. While they still leave, what comes free is
+//! kept: others may take only what they could have beside the beneficiary on paper. Invariant: a job with a claim starts
+//! there or not at all, so what was stopped for it was not stopped in vain; a claim that cannot be honoured is dropped.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    dispatch::{
+        Held, Waiting,
+        pack::{Charge, Packing},
+        plan::Pass,
+        preempt::{Claim, Making, Stop, paper::Paper, search::Plan, words},
+        quota::Place,
+        room::Room,
+    },
+    id::{AttemptId, JobId},
+    time::Timestamp,
+};
+
+/// What claims keep while a pass goes on.
+#[derive(Default)]
+pub(in crate::dispatch) struct Claimed<'a> {
+    /// What others may have on a cluster, by its place among the pass's clusters.
+    pub(in crate::dispatch) beside: BTreeMap<usize, Room>,
+    pub(in crate::dispatch) coming: Vec<Coming<'a>>,
+    /// Jobs whose claims do not hold any more.
+    pub(in crate::dispatch) dropped: Vec<JobId>,
+}
+
+/// A job whose room is being made.
+pub(in crate::dispatch) struct Coming<'a> {
+    pub(in crate::dispatch) job: &'a Waiting,
+    pub(in crate::dispatch) site: usize,
+    /// Names of the jobs that stop.
+    pub(in crate::dispatch) leaving: Vec<String>,
+    pub(in crate::dispatch) asked_at: Timestamp,
+    /// What is kept of its queue's quota in the pass.
+    kept: Option<(Place, Charge)>,
+}
+
+impl<'a> Pass<'a> {
+    /// Starts those whose room is there, and keeps what the others wait for. Call it before anything is placed.
+    pub(in crate::dispatch) fn honour_claims(&mut self) {
+        let mut claims = self.input.claims.clone();
+        claims.sort_by_key(|claim| (claim.since, claim.job));
+        let (ready, open): (Vec<Claim>, Vec<Claim>) =
+            claims.into_iter().partition(|claim| self.leaving(claim).is_empty());
+        for claim in ready {
+            if !self.honour(&claim) {
+                self.claimed.dropped.push(claim.job);
+            }
+        }
+        if open.is_empty() {
+            return;
+        }
+        let mut paper = Paper::new(self);
+        for claim in open {
+            if !self.keep_room(&claim, &mut paper) {
+                self.claimed.dropped.push(claim.job);
+            }
+        }
+    }
+
+    /// Attempts of the claim's cluster that still make room for its job.
+    fn leaving(&self, claim: &Claim) -> Vec<&'a Held> {
+        let cluster = self.input.clusters.iter().find(|cluster| cluster.id == claim.cluster);
+        let all = cluster.into_iter().flat_map(|cluster| cluster.attempts.iter().chain(&cluster.leaving));
+        let leaves =
+            |held: &&Held| held.stake.asked.is_some_and(|asked| asked.makes_room_for == Some(claim.job));
+        all.filter(leaves).collect()
+    }
+
+    /// Group of a claim's job, its place there, and the cluster, if the job may go there.
+    fn find(&self, claim: &Claim) -> Option<(usize, usize, usize)> {
+        let (group, at) = self.groups.iter().enumerate().find_map(|(index, group)| {
+            let at = group.waiting().iter().position(|job| job.job == claim.job)?;
+            Some((index, group.next + at))
+        })?;
+        let job = self.groups[group].jobs[at];
+        let site = self.sites.iter().position(|site| site.cluster.id == claim.cluster && site.takes(job))?;
+        Some((group, at, site))
+    }
+
+    fn honour(&mut self, claim: &Claim) -> bool {
+        let Some((group, at, site)) = self.find(claim) else { return false };
+        if let Some(head) = self.groups[group].head() {
+            self.turns.leave(head, group);
+        }
+        let jobs = &mut self.groups[group].jobs;
+        let job = jobs.remove(at);
+        let next = self.groups[group].next;
+        self.groups[group].jobs.insert(next, job);
+        self.turns.join(job, group, self.groups[group].place);
+        self.place_there(group, site)
+    }
+
+    fn keep_room(&mut self, claim: &Claim, paper: &mut Paper) -> bool {
+        let Some((group, at, site)) = self.find(claim) else { return false };
+        let (job, place) = (self.groups[group].jobs[at], self.groups[group].place);
+        let limits = paper.quotas.limits(place);
+        let room = paper.room(self, site, &BTreeSet::new());
+        let Ok(packing) = self.sites[site].pack(&room, job, &limits, self.prices()) else { return false };
+        paper.promise(self, site, &BTreeSet::new(), &packing);
+        let leaving = self.leaving(claim);
+        let asked = leaving.iter().filter_map(|held| Some(held.stake.asked?.at));
+        let asked_at = asked.max().unwrap_or(self.input.now);
+        let leaving = leaving.iter().map(|held| held.stake.name.clone()).collect();
+        if let Some(place) = place {
+            paper.quotas.take(place, &job.queue, &packing.charge);
+            self.quotas.take(place, &job.queue, &packing.charge);
+        }
+        self.claimed.beside.insert(site, packing.left);
+        let kept = place.map(|place| (place, packing.charge));
+        self.take_out(group, at);
+        self.claimed.coming.push(Coming { job, site, leaving, asked_at, kept });
+        true
+    }
+
+    /// The job is not looked at any more in this pass.
+    fn take_out(&mut self, group: usize, at: usize) {
+        if let Some(head) = self.groups[group].head() {
+            self.turns.leave(head, group);
+        }
+        self.groups[group].jobs.remove(at);
+        if let Some(head) = self.groups[group].head() {
+            self.turns.join(head, group, self.groups[group].place);
+        }
+    }
+
+    /// Ends the hold on quota of those whose room is being made, so that others can be told what is really used.
+    pub(in crate::dispatch) fn release_claimed_quota(&mut self) {
+        for coming in &mut self.claimed.coming {
+            if let Some((place, charge)) = coming.kept.take() {
+                self.quotas.give_back(place, &coming.job.queue, &charge);
+            }
+        }
+    }
+
+    /// A plan is as good as done: the next ones come after it.
+    pub(super) fn claim(&mut self, group: usize, plan: Plan<'a>, paper: &mut Paper) -> Option<Making> {
+        let job = self.groups[group].head()?;
+        let ids: BTreeSet<AttemptId> = plan.victims.iter().map(|victim| victim.held.id).collect();
+        for victim in &plan.victims {
+            if let Some(place) = victim.place {
+                paper.quotas.give_back(place, &victim.held.queue, &victim.charge);
+            }
+        }
+        if let Some(place) = self.groups[group].place {
+            paper.quotas.take(place, &job.queue, &plan.packing.charge);
+        }
+        paper.promise(self, plan.site, &ids, &plan.packing);
+        let Packing { left, .. } = plan.packing;
+        self.claimed.beside.insert(plan.site, left);
+        let cluster = self.sites[plan.site].cluster;
+        let stops: Vec<Stop> = plan
+            .victims
+            .iter()
+            .map(|victim| Stop {
+                attempt: victim.held.id,
+                kind: victim.kind,
+                because: words::stopped(job, victim),
+                lost: victim.lost,
+            })
+            .collect();
+        let leaving: Vec<String> = plan.victims.iter().map(|victim| victim.held.stake.name.clone()).collect();
+        let because = words::makes_room(job, &cluster.name, &plan.victims, self.input.now);
+        self.take_out(group, self.groups[group].next);
+        let asked_at = self.input.now;
+        self.claimed.coming.push(Coming { job, site: plan.site, leaving, asked_at, kept: None });
+        Some(Making { job: job.job, cluster: cluster.id, because, stops })
+    }
+}

@@ -1,0 +1,170 @@
+//! Preemption: which running attempts stop so that a waiting job gets what it is owed, and for whom their room is kept.
+//!
+//! Owns the plan and the claims that follow from it. Everything is decided on paper first: with all that may be stopped gone,
+//! would the job fit; and if so, what of that is really needed, on the one cluster where least work is lost. Invariants: a queue is stopped for
+//! another only where it borrows, and keeps its nominal quota in all that is short; nothing stops before its protected time;
+//! nothing more stops than is needed; what stops already counts as gone, so nobody stops twice for one job; room and
+//! quota are free when the pods are gone, and then they are the beneficiary's before anybody else's. Fails by stopping nothing: the job waits
+//! for whatever ends. A claim that does not hold any more is dropped, and what comes free is everyone's.
+
+mod claims;
+pub(crate) mod cost;
+mod paper;
+#[cfg(test)]
+mod properties;
+mod rules;
+mod search;
+#[cfg(test)]
+mod tests;
+mod victims;
+mod words;
+#[cfg(test)]
+mod world;
+
+use serde::{Deserialize, Serialize};
+
+pub(super) use self::{
+    claims::{Claimed, Coming},
+    words::waits_for,
+};
+use self::{paper::Paper, rules::Rules, search::Found};
+use crate::{
+    dispatch::plan::Pass,
+    id::{AttemptId, ClusterId, JobId},
+    time::Timestamp,
+};
+
+/// Jobs that get room made for them in one pass, at most.
+const MOST_AT_ONCE: usize = 64;
+/// Kinds of jobs for which a pass looks in vain, at most.
+const MOST_IN_VAIN: usize = 256;
+
+/// Constants of preemption.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Terms {
+    /// An attempt runs at least so many milliseconds before it may be stopped; twice as long after each stop.
+    pub protected_ms: u64,
+}
+
+impl Default for Terms {
+    fn default() -> Terms {
+        Terms { protected_ms: 600_000 }
+    }
+}
+
+/// What stopping an attempt would cost, and whom.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stake {
+    /// Of the job.
+    pub name: String,
+    pub priority: i32,
+    pub submitted_at: Timestamp,
+    /// Since when it runs; nothing before that.
+    pub began: Option<Timestamp>,
+    /// Its job goes on from its last checkpoint.
+    pub resumes: bool,
+    /// Attempts of its job that were stopped for others before.
+    pub stops: u32,
+    /// It is on its way out.
+    pub asked: Option<Asked>,
+}
+
+impl Default for Stake {
+    fn default() -> Stake {
+        Stake {
+            name: String::new(),
+            priority: 0,
+            submitted_at: Timestamp(0),
+            began: None,
+            resumes: false,
+            stops: 0,
+            asked: None,
+        }
+    }
+}
+
+/// Somebody asked an attempt to stop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Asked {
+    pub at: Timestamp,
+    /// The job that its room is for; nobody's when it was cancelled.
+    pub makes_room_for: Option<JobId>,
+}
+
+/// A waiting job for which others were asked to stop on a cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Claim {
+    pub job: JobId,
+    pub cluster: ClusterId,
+    pub since: Timestamp,
+}
+
+/// Room that is to be made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Making {
+    pub job: JobId,
+    pub cluster: ClusterId,
+    /// For the job's history: who stops, and why that is right.
+    pub because: String,
+    /// Never empty; all on that cluster.
+    pub stops: Vec<Stop>,
+}
+
+/// An attempt that has to go.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stop {
+    pub attempt: AttemptId,
+    pub kind: Kind,
+    /// A clause that follows the name of the cluster.
+    pub because: String,
+    /// Work that has to be done again, in thousandths of a GPU times milliseconds.
+    pub lost: i128,
+}
+
+/// By which right an attempt is stopped.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Kind {
+    /// Its queue borrows what another is guaranteed.
+    Reclaim,
+    /// A more urgent job of the same quota waits.
+    Priority,
+}
+
+impl Kind {
+    /// The word stored and shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Reclaim => "RECLAIM",
+            Kind::Priority => "PRIORITY",
+        }
+    }
+}
+
+impl Pass<'_> {
+    /// Chooses what must stop. Call it when everything is placed, so that only those wait that fit nowhere.
+    pub(super) fn make_room(&mut self) -> Vec<Making> {
+        let rules = Rules::of(&self.input.policy);
+        let mut making = Vec::new();
+        if rules.is_empty() {
+            return making;
+        }
+        let mut paper = Paper::new(self);
+        self.ask_all_again();
+        let mut in_vain = 0;
+        while making.len() < MOST_AT_ONCE && in_vain < MOST_IN_VAIN {
+            let groups = &self.groups;
+            let Some(group) = self.turns.next(&paper.quotas, |group| groups[group].charge.as_ref()) else {
+                break;
+            };
+            match self.room_for(group, &rules, &mut paper) {
+                Found::Stops(plan) => making.extend(self.claim(group, plan, &mut paper)),
+                Found::Nothing { looked } => {
+                    in_vain += usize::from(looked);
+                    self.set_aside(group);
+                }
+            }
+        }
+        making
+    }
+}
