@@ -19,6 +19,7 @@ use squadron_core::{
     id::{ClusterId, JobId},
     job::JobState,
     lease::{Chosen, Policy, Refusal},
+    preference::Preferences,
     time::Timestamp,
 };
 use uuid::Uuid;
@@ -39,6 +40,8 @@ pub struct NewJob {
     pub rayjob: String,
     pub gang: Vec<GangPart>,
     pub pinned: Option<ClusterId>,
+    /// What it says about places.
+    pub preferences: Preferences,
     /// What happens to it when its cluster is lost, and why.
     pub on_lost: Chosen,
     pub submitted_at: Timestamp,
@@ -97,8 +100,8 @@ pub const NO_SUCH_QUEUE: &str = "job_queue_fkey";
 pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
     sqlx::query(
         "insert into job (id, name, namespace, queue, state, sentence, owner, manifest, rayjob, gang, pinned_cluster,
-                          submitted_at, on_lost, on_lost_because, resumes)
-         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11, $12, $13,
+                          submitted_at, on_lost, on_lost_because, preferences, resumes)
+         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
                  coalesce($8::jsonb #>> '{metadata,annotations,squadron.dev/resumes}' = 'true', false))",
     )
     .bind(job.id.0)
@@ -114,6 +117,7 @@ pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
     .bind(at(job.submitted_at))
     .bind(job.on_lost.policy.word())
     .bind(&job.on_lost.because)
+    .bind(Json(&job.preferences))
     .execute(db)
     .await?;
     Ok(())
