@@ -45,6 +45,8 @@ const RESYNC: Duration = Duration::from_secs(5);
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// Reading the fencer's note delays what must be stopped by no more than this.
 const NOTE: Duration = Duration::from_millis(500);
+/// Writes at the same time; what they did is made durable together.
+const TOGETHER: usize = 32;
 /// No write is begun later than this after the pass looked at its clock: half of what the guard allows for.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -177,7 +179,7 @@ impl Attempts {
     }
 
     /// What is only remembered comes first, in one write; then everything that must stop is stopped together, because the
-    /// guard is short; then the rest, one by one, as long as what the pass saw of the lease is fresh.
+    /// guard is short; then the rest, some at a time, as long as what the pass saw of the lease is fresh.
     async fn act_all(&mut self, actions: Vec<Action>, why: &str) -> Ended {
         let began = Instant::now();
         let (mut remembered, mut fenced) = (Vec::new(), BTreeSet::new());
@@ -198,17 +200,21 @@ impl Attempts {
         let mut done = self.remember(&remembered);
         done &= self.fence(&fenced, why).await;
         done &= self.tell(said).await;
-        for act in rest {
+        let mut rest = rest.into_iter();
+        loop {
+            let batch: Vec<Act> = rest.by_ref().take(TOGETHER).collect();
+            if batch.is_empty() {
+                return if done { Ended::Done } else { Ended::Failed };
+            }
             if began.elapsed() >= FRESH {
                 return Ended::Again;
             }
-            match timeout(self.until_the_lease_ends(), self.act(act)).await {
-                Ok(acted) => done &= acted,
-                // What was sent is seen by the next pass, whether it was carried out or not.
-                Err(_over) => return Ended::Again,
-            }
+            let writes = join_all(batch.into_iter().map(|act| self.act(act)));
+            // What was sent is seen by the next pass, whether it was carried out or not.
+            let Ok(answers) = timeout(self.until_the_lease_ends(), writes).await else { return Ended::Again };
+            done &= answers.iter().all(Result::is_ok);
+            done &= self.tell(answers.into_iter().flatten().flatten().collect()).await;
         }
-        if done { Ended::Done } else { Ended::Failed }
     }
 
     /// Stops everything of these attempts with the grace of the fence.
@@ -220,49 +226,28 @@ impl Attempts {
         fence::fence(&self.writer, &self.cache, attempts, Terms::default().grace).await == 0
     }
 
-    /// False when it must be tried again.
-    async fn act(&mut self, act: Act) -> bool {
+    /// Answers what there is to tell.
+    async fn act(&self, act: Act) -> Result<Option<Word>, TryAgain> {
         match act {
             Act::Create(attempt, object) => match self.writer.create(&object).await {
                 Ok(_) => {
                     let created = AttemptFact { attempt, step: AttemptStep::Created, message: String::new() };
-                    self.tell(vec![(created, Some(Phase::Created))]).await
+                    Ok(Some((created, Some(Phase::Created))))
                 }
-                Err(error) => self.creation_failed(attempt, &reference(&object), &error).await,
+                Err(error) => creation_failed(attempt, &reference(&object), &error).map(Some),
             },
-            Act::Delete(attempt, target) => {
-                let deleted = self.writer.delete(&target).await;
-                deleted
-                    .inspect_err(|error| tracing::warn!(%error, %attempt, "a RayJob cannot be deleted"))
-                    .is_ok()
-            }
-        }
-    }
-
-    /// The API server's "no" is final for this attempt; anything else is tried again.
-    async fn creation_failed(&mut self, attempt: AttemptId, target: &ObjectRef, error: &WriteError) -> bool {
-        match error.code() {
-            // It exists: the watch will show whose it is.
-            409 => false,
-            400 | 403 | 404 | 422 => {
-                let message = format!(
-                    "the cluster refuses RayJob {}/{}: {}",
-                    target.namespace,
-                    target.name,
-                    error.sentence()
-                );
-                let refused = AttemptFact { attempt, step: AttemptStep::Refused, message };
-                self.tell(vec![(refused, Some(Phase::Refused))]).await
-            }
-            _ => {
-                tracing::warn!(%error, %attempt, "a RayJob cannot be created yet");
-                false
-            }
+            Act::Delete(attempt, target) => match self.writer.delete(&target).await {
+                Ok(()) => Ok(None),
+                Err(error) => {
+                    tracing::warn!(%error, %attempt, "a RayJob cannot be deleted");
+                    Err(TryAgain)
+                }
+            },
         }
     }
 
     /// Tells all of it, then remembers what was told in one write.
-    async fn tell(&mut self, said: Vec<(AttemptFact, Option<Phase>)>) -> bool {
+    async fn tell(&mut self, said: Vec<Word>) -> bool {
         let (recorder, now) = (self.recorder.clone(), clock::now());
         let told = join_all(said.into_iter().map(|(fact, phase)| {
             let (attempt, recorder) = (fact.attempt, &recorder);
@@ -291,6 +276,13 @@ enum Ended {
     Failed,
 }
 
+/// What is told of an attempt, and remembered then.
+type Word = (AttemptFact, Option<Phase>);
+
+/// A write must be made again.
+#[derive(Clone, Copy)]
+struct TryAgain;
+
 /// A write to the API server.
 enum Act {
     Create(AttemptId, Value),
@@ -300,4 +292,21 @@ enum Act {
 fn ray_job(namespace: String, name: String, uid: String) -> ObjectRef {
     let (api_version, kind) = (squadron_ray::names::API_VERSION.to_owned(), "RayJob".to_owned());
     ObjectRef { api_version, kind, namespace, name, uid }
+}
+
+/// The API server's "no" is final for this attempt; anything else is tried again.
+fn creation_failed(attempt: AttemptId, target: &ObjectRef, error: &WriteError) -> Result<Word, TryAgain> {
+    match error.code() {
+        // It exists: the watch will show whose it is.
+        409 => Err(TryAgain),
+        400 | 403 | 404 | 422 => {
+            let ObjectRef { namespace, name, .. } = target;
+            let message = format!("the cluster refuses RayJob {namespace}/{name}: {}", error.sentence());
+            Ok((AttemptFact { attempt, step: AttemptStep::Refused, message }, Some(Phase::Refused)))
+        }
+        _ => {
+            tracing::warn!(%error, %attempt, "a RayJob cannot be created yet");
+            Err(TryAgain)
+        }
+    }
 }
