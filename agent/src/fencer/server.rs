@@ -6,7 +6,7 @@
 
 #![allow(clippy::unwrap_used)]
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -230,6 +230,15 @@ impl Book {
         }
     }
 
+    /// The objects of a resource, in one namespace or in all.
+    fn of(&self, resource: &str, namespace: &str) -> impl Iterator<Item = (&Key, &Value)> {
+        let from: Key = (resource.to_owned(), namespace.to_owned(), String::new());
+        let (resource, namespace) = (from.0.clone(), from.1.clone());
+        self.objects
+            .range(from..)
+            .take_while(move |(key, _)| key.0 == resource && (namespace.is_empty() || key.1 == namespace))
+    }
+
     /// What a deleted owner leaves goes with the grace of its own.
     fn collect(&mut self, owner: &Key) {
         let label = match owner.0.as_str() {
@@ -237,14 +246,9 @@ impl Book {
             "jobs" => "batch.kubernetes.io/job-name",
             _ => return,
         };
-        let owned: Vec<Key> = self
-            .objects
-            .iter()
-            .filter(|(key, pod)| {
-                key.0 == "pods" && key.1 == owner.1 && pod["metadata"]["labels"][label] == owner.2.as_str()
-            })
-            .map(|(key, _)| key.clone())
-            .collect();
+        let pods = self.of("pods", &owner.1);
+        let owned = pods.filter(|(_, pod)| pod["metadata"]["labels"][label] == owner.2.as_str());
+        let owned: Vec<Key> = owned.map(|(key, _)| key.clone()).collect();
         owned.iter().for_each(|pod| self.delete(pod, None));
     }
 
@@ -254,14 +258,18 @@ impl Book {
         {
             what(&mut |object| _ = self.put(object));
         }
-        let of = |name: &str| {
+        let asked = |name: &str| {
             let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
             pairs.filter(|(key, _)| *key == name).map(|(_, value)| decode(value)).next().unwrap_or_default()
         };
-        let (selector, from) = (of("labelSelector"), of("continue").parse().unwrap_or(0));
-        let limit = of("limit").parse().unwrap_or(usize::MAX);
-        let found = self.objects.iter().filter(|((kind, place, _), object)| {
-            kind == resource && (namespace.is_empty() || place == namespace) && selects(&selector, object)
+        let (selector, from) = (asked("labelSelector"), asked("continue").parse().unwrap_or(0));
+        let limit = asked("limit").parse().unwrap_or(usize::MAX);
+        let (key, values) = selector.split_once(" in ").unwrap_or((&selector, ""));
+        let values: BTreeSet<&str> =
+            values.trim_matches(['(', ')']).split(',').filter(|v| !v.is_empty()).collect();
+        let found = self.of(resource, namespace).filter(|(_, object)| {
+            let label = object["metadata"]["labels"][key].as_str();
+            label.is_some_and(|label| values.is_empty() || values.contains(label))
         });
         let all: Vec<Value> = found.map(|(_, object)| object.clone()).collect();
         let page: Vec<Value> = all.iter().skip(from).take(limit).cloned().collect();
@@ -270,14 +278,6 @@ impl Book {
         json!({"kind": "List", "apiVersion": "v1", "items": page,
             "metadata": {"resourceVersion": self.version.to_string(), "continue": token}})
     }
-}
-
-/// `key` or `key in (a,b)`.
-fn selects(selector: &str, object: &Value) -> bool {
-    let (key, values) = selector.split_once(" in ").unwrap_or((selector, ""));
-    let Some(label) = object["metadata"]["labels"][key].as_str() else { return false };
-    let values = values.trim_matches(['(', ')']);
-    values.is_empty() || values.split(',').any(|value| value == label)
 }
 
 fn decode(text: &str) -> String {

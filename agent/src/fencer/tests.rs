@@ -1,12 +1,15 @@
 //! A thousand attempts in one cluster, a slow API server, and a mark that moves at the last moment.
 
 #![allow(clippy::unwrap_used)]
-use std::sync::OnceLock;
+use std::{collections::BTreeMap, sync::OnceLock};
 
 use serde_json::{Value, json};
 use squadron_core::job::marks;
 
-use super::{server::Server, *};
+use super::{
+    server::{Asked, Server},
+    *,
+};
 use crate::{
     attempts::fence,
     controller::Writer,
@@ -98,8 +101,9 @@ fn last_pod(server: &Server, since: Duration) -> u128 {
     let (jobs, pods) = (server.asked("rayjobs"), server.asked("pods"));
     assert_eq!((jobs.len(), pods.len()), (MANY as usize, PODS * MANY as usize), "each once");
     assert!(pods.iter().all(|pod| pod.grace == Some(10)), "with the grace of the fence");
+    let jobs: BTreeMap<&str, &Asked> = jobs.iter().map(|job| (job.name.as_str(), job)).collect();
     for pod in &pods {
-        let job = jobs.iter().find(|job| pod.name.starts_with(&job.name)).unwrap();
+        let job = jobs[pod.name.rsplit_once('-').unwrap().0];
         assert!(job.at < pod.at, "{}", pod.name);
         assert!(
             (pod.at - job.at) <= Duration::from_millis(500),
