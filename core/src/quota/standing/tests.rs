@@ -8,7 +8,8 @@ use uuid::Uuid;
 
 use super::*;
 use crate::{
-    dispatch::{Held, Standing as Word},
+    desired::Size,
+    dispatch::{Held, Stake, Standing as Word},
     id::{AttemptId, ClusterId, JobId},
     quota::{Flavor, Queue, Quota},
     resources::Resources,
@@ -42,6 +43,7 @@ fn used(by_queue: &[(&str, i64)]) -> Vec<Cluster> {
         queue: (*queue).to_owned(),
         usage: [("h100".to_owned(), gpus(*amount))].into(),
         assigned_at: Timestamp(0),
+        stake: Stake::default(),
     };
     vec![Cluster {
         id: ClusterId(Uuid::from_u128(1)),
@@ -51,6 +53,7 @@ fn used(by_queue: &[(&str, i64)]) -> Vec<Cluster> {
         pods: Vec::new(),
         attempts: (1..).zip(by_queue).map(one).collect(),
         leaving: Vec::new(),
+        set: Size::default(),
     }]
 }
 
