@@ -234,13 +234,13 @@ mod tests {
             assert_eq!(give_due(&store, job, Some((1_000, 2_000)), NOW).await, 1);
         }
         let mut db = store.pool().acquire().await.unwrap();
-        close(&mut db, job, NOW.plus_millis(5_000)).await.unwrap();
+        close(&mut db, &[job], NOW.plus_millis(5_000)).await.unwrap();
         assert_eq!(store.in_place_since(job).await.unwrap(), None, "the first wait is over");
         let again = NOW.plus_millis(3_600_000);
         moved(&store, job, 1).await;
         assert_eq!(give_due(&store, job, None, again).await, 1, "the second wait is estimated as well");
         assert_eq!(store.in_place_since(job).await.unwrap(), Some((1, again)));
-        close(&mut db, job, again.plus_millis(7_000)).await.unwrap();
+        close(&mut db, &[job], again.plus_millis(7_000)).await.unwrap();
         let waits: Vec<i64> =
             store.wait_history("research").await.unwrap().iter().map(|past| past.waited_ms).collect();
         assert_eq!(waits, [7_000, 5_000], "the wait at the same place gave way");
