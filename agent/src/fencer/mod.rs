@@ -65,7 +65,7 @@ pub async fn run(client: Client, args: FencerArgs) -> anyhow::Result<()> {
     loop {
         let pause = match tokio::time::timeout(PATIENCE, post.look()).await {
             Ok(Ok(Seen::Calm(pause))) => pause,
-            Ok(Ok(Seen::Over(over))) => post.stop(over).await,
+            Ok(Ok(Seen::Over(over))) => post.stop(*over).await,
             Ok(Err(error)) => {
                 tracing::warn!(error = format!("{error:#}"), "a look failed");
                 post.often()
@@ -96,7 +96,7 @@ struct Post {
 enum Seen {
     /// Nothing is to be stopped; the next look comes after this.
     Calm(Duration),
-    Over(Over),
+    Over(Box<Over>),
 }
 
 /// The lease is over for these.
@@ -198,7 +198,7 @@ impl Post {
                 let why = stopped.first().map(|(_, why)| why.clone()).unwrap_or_default();
                 let stopped: BTreeSet<AttemptId> = stopped.into_iter().map(|(attempt, _)| attempt).collect();
                 held.retain(|held| stopped.contains(&held.attempt));
-                Seen::Over(Over { held, why, own })
+                Seen::Over(Box::new(Over { held, why, own }))
             }
         }
     }
@@ -221,7 +221,7 @@ impl Post {
                 );
             }
             Err(_late) => {
-                tracing::warn!("attempts are stopped that may not be noted yet: writing takes long")
+                tracing::warn!("attempts are stopped that may not be noted yet: writing takes long");
             }
         }
         let round = self.reach.stop(over.held, self.terms.grace).await;

@@ -32,6 +32,9 @@ pub struct Asked {
     pub grace: Option<i64>,
 }
 
+/// What a test does in the middle of a call, with the means to put objects.
+type Deed = Box<dyn FnOnce(&mut dyn FnMut(Value)) + Send>;
+
 #[derive(Default)]
 struct Book {
     objects: BTreeMap<Key, Value>,
@@ -43,7 +46,7 @@ struct Book {
     /// Answers the next deletions of a resource with this code.
     broken: Option<(String, u16, usize)>,
     /// Done when RayJobs are listed.
-    on_list: Option<Box<dyn FnOnce(&mut dyn FnMut(Value)) + Send>>,
+    on_list: Option<Deed>,
 }
 
 /// The server. Cheap to clone.

@@ -144,8 +144,8 @@ impl Reach {
     async fn delete_each(&self, group: &[Held], kind: Kind, ended: &mut Ended) {
         let resource = kind.resource();
         let there = |held: &&Held| {
-            let known = !held.part(kind).is_empty() && !(kind == Kind::RayJob && held.is_deleting);
-            known && !self.gone.contains(&(held.uid.clone(), kind))
+            let needless = held.part(kind).is_empty() || (kind == Kind::RayJob && held.is_deleting);
+            !needless && !self.gone.contains(&(held.uid.clone(), kind))
         };
         let targets: Vec<&Held> = group.iter().filter(there).collect();
         let answers = self

@@ -124,7 +124,7 @@ async fn the_fencer_stops_a_thousand_attempts_within_the_guard() {
     tokio::time::advance(Duration::from_secs(60)).await;
     let since = server.now();
     let Seen::Over(over) = post.look().await.unwrap() else { panic!("the end is over") };
-    post.stop(over).await;
+    post.stop(*over).await;
     let took = last_pod(&server, since);
     eprintln!("the last of {} pods was asked to go after {took} ms", PODS * MANY as usize);
     assert!(took <= poll(), "the last request came after {took} ms, and the guard has {} ms for it", poll());
@@ -142,7 +142,7 @@ async fn calls_of(post: &mut Post, server: &Server, looks: u32) -> usize {
     let before = server.calls();
     for _ in 0..looks {
         if let Seen::Over(over) = post.look().await.unwrap() {
-            post.stop(over).await;
+            post.stop(*over).await;
         }
     }
     server.calls() - before
