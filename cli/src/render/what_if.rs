@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use squadron_api::{
     queue::QueueQuota,
-    what_if::{WhatIf, WhatIfClaim, WhatIfQueue, WhatIfStanding, WhatIfStart, WhatIfWait},
+    what_if::{WhatIf, WhatIfClaim, WhatIfQueue, WhatIfStanding, WhatIfStart, WhatIfStop, WhatIfWait},
 };
 
 use super::{
@@ -48,6 +48,7 @@ pub fn what_if(told: &WhatIf, view: View) -> String {
     };
     lines(&mut text, "would start now", told.starts.iter().map(start).collect(), told.starts_total);
     lines(&mut text, "would wait for", told.waits.iter().map(wait).collect(), told.waits_total);
+    lines(&mut text, "would be asked to stop", told.stops.iter().map(stop).collect(), told.stops_total);
     let claims: Vec<String> = told.claims.iter().map(claim).collect();
     lines(&mut text, "would be on loan, which others may claim", claims, 0);
     let text = wrapped(&text, view.width);
@@ -72,6 +73,18 @@ fn wait(job: &WhatIfWait) -> String {
     let before = if job.code_before.is_empty() { "starts now" } else { &job.code_before };
     let (name, queue) = (plain(&job.name), plain(&job.queue));
     format!("{name}  of {queue}  {} → {}: {}", plain(before), plain(&job.code), plain(&job.sentence))
+}
+
+fn stop(job: &WhatIfStop) -> String {
+    format!(
+        "{}  attempt {}  of {}  on {}  for {}: {}",
+        job.id,
+        job.attempt,
+        plain(&job.queue),
+        plain(&job.cluster),
+        plain(&job.makes_room_for),
+        plain(&job.sentence)
+    )
 }
 
 fn claim(claim: &WhatIfClaim) -> String {
@@ -190,6 +203,8 @@ mod tests {
             }],
             waits_total: 1,
             same: 0,
+            stops: vec![],
+            stops_total: 0,
             claims: vec![WhatIfClaim {
                 queue: "acme/vision".into(),
                 flavor: "h100".into(),

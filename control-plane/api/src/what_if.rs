@@ -51,6 +51,9 @@ pub struct WhatIf {
     pub waits_total: u32,
     /// Jobs that would go on waiting for the same.
     pub same: u32,
+    /// Running jobs that would be asked to stop; the first hundred.
+    pub stops: Vec<WhatIfStop>,
+    pub stops_total: u32,
     /// Use that would be on loan, and so others could claim.
     pub claims: Vec<WhatIfClaim>,
     /// Queues that would stand differently, by name, once what starts has started.
@@ -83,6 +86,20 @@ pub struct WhatIfWait {
     /// Code of its first blocker with the changed policy.
     pub code: String,
     /// That blocker's sentence.
+    pub sentence: String,
+}
+
+/// A running job that would be asked to stop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WhatIfStop {
+    #[schema(value_type = String, format = Uuid)]
+    pub id: JobId,
+    pub attempt: u32,
+    pub queue: String,
+    pub cluster: String,
+    /// Name of the waiting job that its room is for.
+    pub makes_room_for: String,
+    /// By which right, and what work would be lost.
     pub sentence: String,
 }
 

@@ -30,6 +30,8 @@ pub struct Prospect {
     pub shifts: Vec<Shift>,
     /// Jobs that would go on waiting for what they wait for.
     pub same: usize,
+    /// Running jobs that would be asked to stop, and are not as things are.
+    pub stops: Vec<Halt>,
     /// Use that would be on loan, and so others could claim, without a job having started.
     pub claims: Vec<Claim>,
     /// Queues that would stand differently, by name.
@@ -57,6 +59,18 @@ pub struct Shift {
     pub before: Option<Blocker>,
     /// Its first blocker with the other policy.
     pub after: Option<Blocker>,
+}
+
+/// A running job that would be asked to stop.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Halt {
+    pub attempt: AttemptId,
+    pub queue: String,
+    pub cluster: String,
+    /// Name of the waiting job that its room is for.
+    pub makes_room_for: String,
+    /// By which right; a clause that follows the name of the cluster.
+    pub because: String,
 }
 
 /// What a queue's jobs use today within its quota, and would use on loan.
@@ -95,6 +109,7 @@ pub fn prospect(input: &Input, other: &Policy) -> Prospect {
             Some(old) => told.shifts.push(shift(job, Some(old), blocked)),
         }
     }
+    told.stops = halts(&before, &after, input, &jobs);
     told.claims = claims(&standings(&input.policy, &input.clusters), &standings(other, &input.clusters));
     let once = |policy, plan: &Plan| standings(policy, &with(&input.clusters, &plan.assign, &jobs));
     told.queues = pairs(once(&input.policy, &before), once(other, &after));
@@ -113,6 +128,9 @@ impl Prospect {
         }
         if self.same > 0 {
             parts.push(format!("{} would wait for the same as now", count(self.same, "job")));
+        }
+        if !self.stops.is_empty() {
+            parts.push(format!("{} would be asked to stop", count(self.stops.len(), "running job")));
         }
         let owing: BTreeSet<&str> = self.claims.iter().map(|claim| claim.queue.as_str()).collect();
         if !owing.is_empty() {
@@ -142,6 +160,27 @@ fn starts(
         })
     };
     after.iter().filter(|assign| !already.contains(&assign.job)).filter_map(start).collect()
+}
+
+fn halts(before: &Plan, after: &Plan, input: &Input, jobs: &BTreeMap<JobId, &Waiting>) -> Vec<Halt> {
+    let asked: BTreeSet<AttemptId> =
+        before.making.iter().flat_map(|making| &making.stops).map(|stop| stop.attempt).collect();
+    let mut halts = Vec::new();
+    for making in &after.making {
+        let cluster = input.clusters.iter().find(|cluster| cluster.id == making.cluster);
+        let (Some(cluster), Some(job)) = (cluster, jobs.get(&making.job)) else { continue };
+        for stop in making.stops.iter().filter(|stop| !asked.contains(&stop.attempt)) {
+            let held = cluster.attempts.iter().find(|held| held.id == stop.attempt);
+            halts.push(Halt {
+                attempt: stop.attempt,
+                queue: held.map_or_else(String::new, |held| held.queue.clone()),
+                cluster: cluster.name.clone(),
+                makes_room_for: job.name.clone(),
+                because: stop.because.clone(),
+            });
+        }
+    }
+    halts
 }
 
 fn shift(job: &Waiting, before: Option<&Blocked>, after: &Blocked) -> Shift {

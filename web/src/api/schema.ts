@@ -1876,6 +1876,10 @@ export interface components {
             starts: components["schemas"]["WhatIfStart"][];
             /** Format: int32 */
             starts_total: number;
+            /** @description Running jobs that would be asked to stop; the first hundred. */
+            stops: components["schemas"]["WhatIfStop"][];
+            /** Format: int32 */
+            stops_total: number;
             /** @description Jobs that would wait for something else than now; the first hundred. */
             waits: components["schemas"]["WhatIfWait"][];
             /** Format: int32 */
@@ -1901,8 +1905,8 @@ export interface components {
         };
         /** @description A queue before and after. */
         WhatIfQueue: {
-            after?: null | components["schemas"]["WhatIfStanding"];
-            before?: null | components["schemas"]["WhatIfStanding"];
+            after?: components["schemas"]["WhatIfStanding"] | null;
+            before?: components["schemas"]["WhatIfStanding"] | null;
             name: string;
         };
         /** @description Where a queue stands. */
@@ -1922,6 +1926,19 @@ export interface components {
             name: string;
             queue: string;
             /** @description Why there. */
+            sentence: string;
+        };
+        /** @description A running job that would be asked to stop. */
+        WhatIfStop: {
+            /** Format: int32 */
+            attempt: number;
+            cluster: string;
+            /** Format: uuid */
+            id: string;
+            /** @description Name of the waiting job that its room is for. */
+            makes_room_for: string;
+            queue: string;
+            /** @description By which right, and what work would be lost. */
             sentence: string;
         };
         /** @description A job that would wait for something else. */

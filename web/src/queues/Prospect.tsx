@@ -17,6 +17,9 @@ export function Prospect({ told }: { told: WhatIf }) {
       <Jobs title="Would wait for something else" left={told.waits_total - told.waits.length}>
         {told.waits.map((job) => <li key={job.id}><Link to={`/jobs/${job.id}?tab=why`}>{job.name}</Link> of {job.queue}: {job.code_before ? <code>{job.code_before}</code> : "starts now"} → <code>{job.code}</code> <span className="muted">{job.sentence}</span></li>)}
       </Jobs>
+      <Jobs title="Would be asked to stop" left={told.stops_total - told.stops.length}>
+        {told.stops.map((job) => <li key={job.id}><Link to={`/jobs/${job.id}`}>{job.id}</Link> of {job.queue} on {job.cluster}, for {job.makes_room_for}: <span className="muted">{job.sentence}</span></li>)}
+      </Jobs>
       <Jobs title="Would be on loan, which others may claim" left={0}>
         {told.claims.map((claim) => (
           <li key={`${claim.queue} ${claim.flavor} ${claim.resource}`}>

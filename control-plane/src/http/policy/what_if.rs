@@ -13,13 +13,13 @@ use squadron_api::{
     route,
     what_if::{
         QuotaEdit, QuotaEdits, WhatIf, WhatIfClaim, WhatIfQuery, WhatIfQueue, WhatIfStanding, WhatIfStart,
-        WhatIfWait,
+        WhatIfStop, WhatIfWait,
     },
 };
 use squadron_core::{
     dispatch::{
         Blocker, Input,
-        change::{Claim, Pair, Prospect, Shift, Start, prospect},
+        change::{Claim, Halt, Pair, Prospect, Shift, Start, prospect},
     },
     quota::{
         Change, Fate, Noun, Policy, Resource, amount,
@@ -146,6 +146,8 @@ fn answer(told: Prospect, changes: &[Change], yaml: String) -> WhatIf {
         waits: told.stays.into_iter().chain(told.shifts).take(LISTED).map(wait).collect(),
         waits_total,
         same,
+        stops_total: number(told.stops.len()),
+        stops: told.stops.into_iter().take(LISTED).map(stop).collect(),
         claims: told.claims.into_iter().map(claim).collect(),
         queues: told.queues.into_iter().map(|(name, pair)| queue(name, &pair)).collect(),
         as_of: clock::now(),
@@ -169,6 +171,11 @@ fn wait(job: Shift) -> WhatIfWait {
         code: code(&job.after),
         sentence: job.after.map_or_else(String::new, |blocker| blocker.sentence),
     }
+}
+
+fn stop(halt: Halt) -> WhatIfStop {
+    let Halt { attempt, queue, cluster, makes_room_for, because: sentence } = halt;
+    WhatIfStop { id: attempt.job, attempt: attempt.number, queue, cluster, makes_room_for, sentence }
 }
 
 fn claim(claim: Claim) -> WhatIfClaim {

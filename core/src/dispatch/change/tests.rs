@@ -97,5 +97,10 @@ proptest! {
         let gone: BTreeSet<JobId> = starts(&before).difference(&starts(&after)).copied().collect();
         prop_assert_eq!(told.stays.iter().map(|stay| stay.job).collect::<BTreeSet<_>>(), gone);
         prop_assert_eq!(told.stays.len() + told.shifts.len() + told.same, after.blocked.len());
+        let asked = |plan: &crate::dispatch::Plan| -> BTreeSet<AttemptId> {
+            plan.making.iter().flat_map(|making| &making.stops).map(|stop| stop.attempt).collect()
+        };
+        let asked: BTreeSet<AttemptId> = asked(&after).difference(&asked(&before)).copied().collect();
+        prop_assert_eq!(told.stops.iter().map(|halt| halt.attempt).collect::<BTreeSet<_>>(), asked);
     }
 }
