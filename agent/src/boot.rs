@@ -20,7 +20,7 @@ use tokio::{
 
 use crate::{
     arrivals::{Arrivals, Pictures},
-    attempts::{Attempts, Store},
+    attempts::{self, Attempts, Store},
     controller::{self, Dashboards, Events, Queue, Setup, Writer},
     lease::Lease,
     logs::{Logs, Spooled},
@@ -65,7 +65,7 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
     let store = Store::load(&args.spool, args.cluster_id)?;
     let cache = Arc::new(Cache::of(args.cluster_id));
     if let Some(desired) = store.desired() {
-        desired.expected_in(&cache);
+        attempts::expect(&desired, &cache);
     }
     let mut parts = JoinSet::new();
     // Probes are answered from the start: an agent that waits for the Lease is alive.

@@ -5,7 +5,12 @@
 //! started again. Fails safe: whatever is not allowed is refused with a sentence and the next step, and looked at again
 //! when the object or the permission changes.
 
-use crate::{fact::ArrivalFact, id::JobId, sentence::clip};
+use crate::{
+    fact::ArrivalFact,
+    id::JobId,
+    named::{Misnamed, PRIORITY_LABEL, Wrong},
+    sentence::clip,
+};
 
 /// Words for why a RayJob was not imported.
 pub mod refusal {
@@ -13,6 +18,9 @@ pub mod refusal {
     pub const FORGOTTEN: &str = "FORGOTTEN";
     pub const INVALID_MANIFEST: &str = "INVALID_MANIFEST";
     pub const UNKNOWN_CLUSTER: &str = "UNKNOWN_CLUSTER";
+    pub const UNKNOWN_PRIORITY_CLASS: &str = "UNKNOWN_PRIORITY_CLASS";
+    pub const UNKNOWN_QUEUE: &str = "UNKNOWN_QUEUE";
+    pub const INNER_QUEUE: &str = "INNER_QUEUE";
 }
 
 /// What is known of the object.
@@ -112,6 +120,25 @@ pub fn unknown_cluster(name: &str) -> Refusal {
     }
 }
 
+/// Its labels name a queue or a priority class that it cannot have.
+pub fn misnamed(wrong: &Misnamed) -> Refusal {
+    let (reason, next) = match wrong.wrong {
+        Wrong::UnknownQueue => {
+            (refusal::UNKNOWN_QUEUE, format!("correct its label {}", crate::job::marks::QUEUE))
+        }
+        Wrong::InnerQueue => {
+            (refusal::INNER_QUEUE, format!("correct its label {}", crate::job::marks::QUEUE))
+        }
+        Wrong::UnknownPriorityClass => (
+            refusal::UNKNOWN_PRIORITY_CLASS,
+            format!(
+                "correct or remove its label {PRIORITY_LABEL}, or have an administrator declare the class"
+            ),
+        ),
+    };
+    Refusal { reason, sentence: format!("{}; {next}", clip(&wrong.detail, 400)) }
+}
+
 /// Who submitted it, as the audit log has it: `cluster:east/ml/train`.
 pub fn actor(cluster: &str, fact: &ArrivalFact) -> String {
     format!("{}/{}", owner(cluster, &fact.namespace), clip(&fact.name, 63))
@@ -198,6 +225,19 @@ mod tests {
         for (fact, known, allowed, expected) in table {
             assert_eq!(reason(judged(&fact, &known, allowed)), expected, "{fact:?} {known:?} {allowed}");
         }
+    }
+
+    #[test]
+    fn a_wrong_name_is_told_with_the_label_to_correct() {
+        let class = crate::named::class("urgent", &[]).unwrap_err();
+        assert_eq!(
+            misnamed(&class).sentence,
+            "there is no priority class \"urgent\" (classes, the most urgent first: none); correct or remove its label \
+             kueue.x-k8s.io/priority-class, or have an administrator declare the class"
+        );
+        let inner = crate::named::leaf("acme", &["acme/vision".to_owned()]).unwrap_err();
+        assert_eq!(misnamed(&inner).reason, "INNER_QUEUE");
+        assert!(misnamed(&inner).sentence.ends_with("acme/vision; correct its label squadron.dev/queue"));
     }
 
     #[test]

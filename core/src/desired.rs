@@ -1,19 +1,27 @@
-//! The desired set of a cluster: how much of it one message to the agent can carry.
+//! The desired set of a cluster: how large it may become, and its way down to the agent.
 //!
-//! Owns the question whether one more attempt fits. Invariant: nothing is assigned that would make the set longer than the
-//! message, so the control stream always has something to send. Fails safe: a job waits, and is told why. Repaired by every
-//! attempt that ends or is cancelled.
+//! Owns the question whether one more attempt fits, and both ends of the stream that carries the set as a whole once and as
+//! changes from then on. Invariant: nothing is assigned that would make the set larger than an agent is asked to hold. Fails safe:
+//! a job waits, and is told why. Repaired by every attempt that ends or is cancelled.
+
+mod receiver;
+mod sender;
+#[cfg(test)]
+mod tests;
 
 use crate::dispatch::{Blocker, Cause};
 
-/// Bytes of the message that carries the set, at most.
-pub const LIMIT: u64 = 16 << 20;
+pub use receiver::{Body, Heard, Held, Part, Receiver};
+pub use sender::{Ask, Head, Moment, Place, Sender};
+
+/// Bytes that the attempts of one cluster may have together. The agent holds them in memory and on its disk.
+pub const LIMIT: u64 = 256 << 20;
 
 /// Bytes of an attempt beside its manifest, at most: ids, names, queue and framing.
 pub const BESIDE_MANIFEST: u64 = 2_048;
 
 /// Whether an attempt with a manifest of `manifest` bytes fits beside `held` bytes of manifests of `attempts` others in a
-/// message of `limit` bytes.
+/// set of `limit` bytes.
 pub fn fits(held: u64, attempts: u64, manifest: u64, limit: u64) -> bool {
     let beside = attempts.saturating_add(2).saturating_mul(BESIDE_MANIFEST);
     held.saturating_add(manifest).saturating_add(beside) <= limit
@@ -53,38 +61,10 @@ pub fn full(cluster: &str) -> Blocker {
         code: Cause::ClusterFull,
         cluster: cluster.to_owned(),
         sentence: format!(
-            "the manifests that {cluster} holds fill the one message to its agent, so it gets no other job now"
+            "the manifests that {cluster} holds have the {} MiB that one agent may hold, so it gets no other job now",
+            LIMIT >> 20
         ),
         try_this: "wait until jobs there end, cancel some, or submit smaller manifests".to_owned(),
         with: Vec::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_set_never_outgrows_the_message() {
-        let most = 256 << 10;
-        let mut attempts = 0;
-        while fits(attempts * most, attempts, most, LIMIT) {
-            attempts += 1;
-        }
-        assert_eq!(attempts, 63, "of the longest manifests");
-        assert!(attempts * (most + BESIDE_MANIFEST) <= LIMIT);
-        assert!(!fits(u64::MAX, 1, 1, LIMIT) && !fits(0, u64::MAX, 1, LIMIT));
-    }
-
-    #[test]
-    fn a_manifest_is_counted_with_at_least_what_it_has() {
-        for (bytes, expected) in
-            [(0, 4 << 10), (4 << 10, 4 << 10), ((4 << 10) + 1, 8 << 10), (262_144, 262_144)]
-        {
-            assert_eq!(rounded(bytes), expected);
-        }
-        assert_eq!(rounded(u64::MAX), u64::MAX);
-        let nearly = Size { attempts: 1, bytes: LIMIT - 20_000 };
-        assert!(nearly.takes(8_192) && !nearly.with(8_192).takes(8_192));
     }
 }

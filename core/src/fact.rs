@@ -241,6 +241,8 @@ pub struct ArrivalFact {
     pub queue: String,
     /// The only cluster that its annotation lets it run on; empty for any.
     pub cluster: String,
+    /// The priority class that its label names; empty for the ordinary priority.
+    pub priority_class: String,
     pub created_at: Option<Timestamp>,
     /// Grows with every change of its spec.
     pub generation: i64,

@@ -2,14 +2,40 @@
 //!
 //! Owns the meaning of node selectors, required node affinity, taints and tolerations. Invariant: a node that the
 //! scheduler would take for its labels and taints is never refused here. What cannot be judged from what is stored
-//! (labels that an agent did not tell, operators of a later Kubernetes, fields of a node) counts as matching. Fails
-//! towards trying: the cluster's own scheduler has the last word, and its refusal is told as UNSCHEDULABLE.
+//! (labels that an agent did not tell, operators of a later Kubernetes, fields of a node) counts as matching, but for a
+//! job that excludes spot. Fails towards trying: the cluster's own scheduler has the last word, and its refusal is told as
+//! UNSCHEDULABLE.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::resources::is_gpu;
+
+/// The label by which nodes tell their region.
+pub const REGION_LABEL: &str = "topology.kubernetes.io/region";
+
+/// The label by which nodes tell their zone.
+pub const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
+
+/// Labels that name the GPU model of a node, most telling first.
+const GPU_MODEL_LABELS: [&str; 4] = [
+    "nvidia.com/gpu.product",
+    "cloud.google.com/gke-accelerator",
+    "amd.com/gpu.product-name",
+    "gpu.intel.com/product",
+];
+
+/// Labels that mark nodes which their owner can take away at any time.
+pub const SPOT_LABELS: [(&str, &str); 7] = [
+    ("squadron.dev/market", "spot"),
+    ("karpenter.sh/capacity-type", "spot"),
+    ("eks.amazonaws.com/capacityType", "SPOT"),
+    ("cloud.google.com/gke-spot", "true"),
+    ("cloud.google.com/gke-preemptible", "true"),
+    ("kubernetes.azure.com/scalesetpriority", "spot"),
+    ("node.kubernetes.io/lifecycle", "spot"),
+];
 
 /// Labels by name.
 pub type Labels = BTreeMap<String, String>;
@@ -56,6 +82,9 @@ pub struct NodeWish {
     /// Required node affinity: all expressions of any one term; nothing is required if there is no term.
     pub affinity: Vec<Vec<Requirement>>,
     pub tolerations: Vec<Toleration>,
+    /// Nodes that their owner can take away at any time will not do, nor those of which that is not known.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_spot: bool,
 }
 
 /// A node as pods look at it.
@@ -65,6 +94,32 @@ pub struct Face {
     /// Empty where the agent did not tell them: every node of Kubernetes has labels.
     pub labels: Labels,
     pub taints: Vec<Taint>,
+}
+
+impl Face {
+    fn label(&self, name: &str) -> Option<&str> {
+        self.labels.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// The region that it reports.
+    pub fn region(&self) -> Option<&str> {
+        self.label(REGION_LABEL)
+    }
+
+    /// The zone that it reports.
+    pub fn zone(&self) -> Option<&str> {
+        self.label(ZONE_LABEL)
+    }
+
+    /// The GPU model that it reports; empty for none.
+    pub fn gpu_model(&self) -> &str {
+        GPU_MODEL_LABELS.iter().find_map(|name| self.label(name)).unwrap_or_default()
+    }
+
+    /// Whether its owner can take it away at any time. A node without labels was not told, so it may be.
+    pub fn may_be_spot(&self) -> bool {
+        self.labels.is_empty() || SPOT_LABELS.iter().any(|(name, value)| self.label(name) == Some(value))
+    }
 }
 
 impl Taint {
@@ -152,7 +207,15 @@ impl NodeWish {
 
     /// Whether a pod that asks for `gpus` may run on the node as far as labels and taints go.
     pub fn accepts(&self, face: &Face, gpus: i64) -> bool {
-        self.selects(face) && self.is_met_by(face) && self.kept_off_by(face, gpus).is_none()
+        self.selects(face)
+            && self.is_met_by(face)
+            && self.puts_up_with_market(face)
+            && self.kept_off_by(face, gpus).is_none()
+    }
+
+    /// Whether the node is not one that the job excludes because it can be taken away.
+    pub fn puts_up_with_market(&self, face: &Face) -> bool {
+        !(self.no_spot && face.may_be_spot())
     }
 }
 
@@ -242,6 +305,18 @@ mod tests {
             wish.kept_off_by(&face, 0).map(ToString::to_string).as_deref(),
             Some("nvidia.com/gpu=present:NoSchedule")
         );
+    }
+
+    #[test]
+    fn a_node_that_can_be_taken_away_is_known_by_its_label_and_an_unknown_one_may_be() {
+        let wish = NodeWish { no_spot: true, ..NodeWish::default() };
+        let with = |pairs: &[(&str, &str)]| Face { labels: labels(pairs), taints: vec![] };
+        for (name, value) in SPOT_LABELS {
+            assert!(!wish.accepts(&with(&[(name, value)]), 0), "{name}");
+            assert!(NodeWish::default().accepts(&with(&[(name, value)]), 0));
+        }
+        assert!(wish.accepts(&with(&[("karpenter.sh/capacity-type", "on-demand")]), 0));
+        assert!(!wish.accepts(&Face::default(), 0), "its labels were not told");
     }
 
     #[test]

@@ -6,7 +6,9 @@
 //! job; our own attempts and Kueue's workloads are never sources. Fails safe: what is not clear is left alone and told.
 
 use serde_json::{Map, Value};
-use squadron_core::{fact::ArrivalFact, id::JobId, job::marks, name::QueueName};
+use squadron_core::{
+    fact::ArrivalFact, id::JobId, job::marks, name::QueueName, named::PRIORITY_LABEL, preference::Field,
+};
 
 use crate::{names, object, submission::EXTRAS_ANNOTATION};
 
@@ -28,6 +30,12 @@ const OF_TOOLS: [&str; 9] = [
     "applyset.kubernetes.io/",
     "squadron.dev/",
 ];
+
+/// Annotations of ours that people write for the job itself: another cluster reads them as this one would.
+fn is_of_the_job(key: &str) -> bool {
+    [marks::ON_LOST, marks::RESUMES, marks::CHECKPOINT, EXTRAS_ANNOTATION].contains(&key)
+        || Field::ALL.iter().any(|field| field.annotation() == key)
+}
 
 /// What a RayJob is to Squadron.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -161,6 +169,7 @@ fn offer(job: &Value, label: &str, mark: Option<JobId>) -> Reading {
         uid: object::uid(job).to_owned(),
         queue: queue(label),
         cluster: object::annotation(job, marks::CLUSTER).chars().take(100).collect(),
+        priority_class: object::label(job, PRIORITY_LABEL).to_owned(),
         created_at: object::time(job, &["metadata", "creationTimestamp"]),
         generation: object::at(job, &["metadata", "generation"]).as_i64().unwrap_or(0),
         manifest,
@@ -193,7 +202,7 @@ fn manifest(job: &Value) -> Value {
 /// The annotation of Ray's client stays: the control plane refuses it with its reason.
 fn without_tools(texts: &Value) -> Map<String, Value> {
     let mut kept = texts.as_object().cloned().unwrap_or_default();
-    kept.retain(|key, _| key == EXTRAS_ANNOTATION || !OF_TOOLS.iter().any(|tool| key.starts_with(tool)));
+    kept.retain(|key, _| is_of_the_job(key) || !OF_TOOLS.iter().any(|tool| key.starts_with(tool)));
     kept
 }
 
@@ -233,6 +242,18 @@ mod tests {
             Reading::Faulty(fault) => fault.reason.into(),
             Reading::Offer(_) => "offer".into(),
         }
+    }
+
+    #[test]
+    fn what_a_person_says_of_the_job_goes_with_it() {
+        let said = json!({"squadron.dev/on-lost": "fence", "squadron.dev/resumes": "true",
+            "squadron.dev/checkpoint": "s3://b/c", "squadron.dev/prefer": "west", "squadron.dev/max-price": "3 EUR"});
+        let mut all = said.clone();
+        all["squadron.dev/cluster"] = json!("east");
+        all["argocd.argoproj.io/tracking-id"] = json!("x");
+        let Reading::Offer(fact) = read(&with("/metadata/annotations", all)) else { panic!("no offer") };
+        let manifest: Value = serde_json::from_str(&fact.manifest).unwrap();
+        assert_eq!(manifest["metadata"]["annotations"], said);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! without the control plane goes on and deletes nothing that is still wanted.
 
 pub(crate) mod fence;
+mod journal;
 mod observe;
 mod store;
 
@@ -45,17 +46,15 @@ const RESYNC: Duration = Duration::from_secs(5);
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// Reading the fencer's note delays what must be stopped by no more than this.
 const NOTE: Duration = Duration::from_millis(500);
-/// Writes at the same time; what they did is made durable together.
-const TOGETHER: usize = 32;
+/// Writes that are under way at the same time.
+const AT_ONCE: usize = 32;
 /// No write is begun later than this after the pass looked at its clock: half of what the guard allows for.
 const FRESH: Duration = Duration::from_secs(1);
 
-impl Desired {
-    /// Says to the cache where these attempts' RayJobs belong.
-    pub fn expected_in(&self, cache: &Cache) {
-        for attempt in &self.attempts {
-            cache.expect(attempt.id, &attempt.namespace, &attempt.name);
-        }
+/// Says to the cache where these attempts' RayJobs belong.
+pub fn expect(desired: &Desired, cache: &Cache) {
+    for attempt in desired.attempts.values() {
+        cache.expect(attempt.id, &attempt.namespace, &attempt.name);
     }
 }
 
@@ -100,7 +99,7 @@ impl Attempts {
             return AFTER_FAILURE;
         }
         if let Some(desired) = &desired {
-            desired.expected_in(&self.cache);
+            expect(desired, &self.cache);
         }
         // What is wanted is remembered too.
         self.cache.expect_only(&self.store.memory.attempts().map(|(attempt, _)| attempt).collect());
@@ -158,7 +157,7 @@ impl Attempts {
             Some(Phase::Wanted) | None => attempt.created,
         };
         let key = |attempt: &DesiredAttempt| (attempt.namespace.clone(), attempt.name.clone());
-        let mut wanted = desired.into_iter().flat_map(|desired| &desired.attempts);
+        let mut wanted = desired.into_iter().flat_map(|desired| desired.attempts.values());
         wanted.any(|attempt| made(attempt) && !observed.jobs.contains_key(&key(attempt)))
     }
 
@@ -202,19 +201,20 @@ impl Attempts {
         done &= self.tell(said).await;
         let mut rest = rest.into_iter();
         loop {
-            let batch: Vec<Act> = rest.by_ref().take(TOGETHER).collect();
-            if batch.is_empty() {
-                return if done { Ended::Done } else { Ended::Failed };
+            let acts: Vec<Act> = rest.by_ref().take(AT_ONCE).collect();
+            if acts.is_empty() {
+                break;
             }
             if began.elapsed() >= FRESH {
                 return Ended::Again;
             }
-            let writes = join_all(batch.into_iter().map(|act| self.act(act)));
-            // What was sent is seen by the next pass, whether it was carried out or not.
-            let Ok(answers) = timeout(self.until_the_lease_ends(), writes).await else { return Ended::Again };
-            done &= answers.iter().all(Result::is_ok);
-            done &= self.tell(answers.into_iter().flatten().flatten().collect()).await;
+            match timeout(self.until_the_lease_ends(), self.act_together(acts)).await {
+                Ok(acted) => done &= acted,
+                // What was sent is seen by the next pass, whether it was carried out or not.
+                Err(_over) => return Ended::Again,
+            }
         }
+        if done { Ended::Done } else { Ended::Failed }
     }
 
     /// Stops everything of these attempts with the grace of the fence.
@@ -226,28 +226,38 @@ impl Attempts {
         fence::fence(&self.writer, &self.cache, attempts, Terms::default().grace).await == 0
     }
 
-    /// Answers what there is to tell.
-    async fn act(&self, act: Act) -> Result<Option<Word>, TryAgain> {
+    /// Writes at the same time, and tells together what came of it. False when something must be tried again.
+    async fn act_together(&mut self, acts: Vec<Act>) -> bool {
+        let acted = join_all(acts.into_iter().map(|act| self.act(act))).await;
+        let done = acted.iter().all(|acted| !matches!(acted, Acted::Again));
+        let said = acted.into_iter().filter_map(|acted| match acted {
+            Acted::Said(fact, phase) => Some((fact, Some(phase))),
+            Acted::Done | Acted::Again => None,
+        });
+        self.tell(said.collect()).await && done
+    }
+
+    async fn act(&self, act: Act) -> Acted {
         match act {
             Act::Create(attempt, object) => match self.writer.create(&object).await {
                 Ok(_) => {
                     let created = AttemptFact { attempt, step: AttemptStep::Created, message: String::new() };
-                    Ok(Some((created, Some(Phase::Created))))
+                    Acted::Said(created, Phase::Created)
                 }
-                Err(error) => creation_failed(attempt, &reference(&object), &error).map(Some),
+                Err(error) => creation_failed(attempt, &reference(&object), &error),
             },
             Act::Delete(attempt, target) => match self.writer.delete(&target).await {
-                Ok(()) => Ok(None),
+                Ok(()) => Acted::Done,
                 Err(error) => {
                     tracing::warn!(%error, %attempt, "a RayJob cannot be deleted");
-                    Err(TryAgain)
+                    Acted::Again
                 }
             },
         }
     }
 
     /// Tells all of it, then remembers what was told in one write.
-    async fn tell(&mut self, said: Vec<Word>) -> bool {
+    async fn tell(&mut self, said: Vec<(AttemptFact, Option<Phase>)>) -> bool {
         let (recorder, now) = (self.recorder.clone(), clock::now());
         let told = join_all(said.into_iter().map(|(fact, phase)| {
             let (attempt, recorder) = (fact.attempt, &recorder);
@@ -276,37 +286,43 @@ enum Ended {
     Failed,
 }
 
-/// What is told of an attempt, and remembered then.
-type Word = (AttemptFact, Option<Phase>);
-
-/// A write must be made again.
-#[derive(Clone, Copy)]
-struct TryAgain;
-
 /// A write to the API server.
 enum Act {
     Create(AttemptId, Value),
     Delete(AttemptId, ObjectRef),
 }
 
-fn ray_job(namespace: String, name: String, uid: String) -> ObjectRef {
-    let (api_version, kind) = (squadron_ray::names::API_VERSION.to_owned(), "RayJob".to_owned());
-    ObjectRef { api_version, kind, namespace, name, uid }
+/// What came of a write.
+enum Acted {
+    Done,
+    /// It is to be told, and then remembered.
+    Said(AttemptFact, Phase),
+    /// It must be tried again.
+    Again,
 }
 
 /// The API server's "no" is final for this attempt; anything else is tried again.
-fn creation_failed(attempt: AttemptId, target: &ObjectRef, error: &WriteError) -> Result<Word, TryAgain> {
+fn creation_failed(attempt: AttemptId, target: &ObjectRef, error: &WriteError) -> Acted {
     match error.code() {
         // It exists: the watch will show whose it is.
-        409 => Err(TryAgain),
+        409 => Acted::Again,
         400 | 403 | 404 | 422 => {
-            let ObjectRef { namespace, name, .. } = target;
-            let message = format!("the cluster refuses RayJob {namespace}/{name}: {}", error.sentence());
-            Ok((AttemptFact { attempt, step: AttemptStep::Refused, message }, Some(Phase::Refused)))
+            let message = format!(
+                "the cluster refuses RayJob {}/{}: {}",
+                target.namespace,
+                target.name,
+                error.sentence()
+            );
+            Acted::Said(AttemptFact { attempt, step: AttemptStep::Refused, message }, Phase::Refused)
         }
         _ => {
             tracing::warn!(%error, %attempt, "a RayJob cannot be created yet");
-            Err(TryAgain)
+            Acted::Again
         }
     }
+}
+
+fn ray_job(namespace: String, name: String, uid: String) -> ObjectRef {
+    let (api_version, kind) = (squadron_ray::names::API_VERSION.to_owned(), "RayJob".to_owned());
+    ObjectRef { api_version, kind, namespace, name, uid }
 }

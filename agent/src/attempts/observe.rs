@@ -17,7 +17,7 @@ pub fn observe(cache: &Cache, logs: &Logs, desired: Option<&Desired>, memory: &M
     for kind in [Kind::RayCluster, Kind::Pod] {
         remains.extend(cache.all(kind).iter().filter_map(|found| cache.attempt_or_remains(found)));
     }
-    let wanted = desired.into_iter().flat_map(|desired| desired.attempts.iter().map(|attempt| attempt.id));
+    let wanted = desired.into_iter().flat_map(|desired| desired.attempts.keys().copied());
     let known: BTreeSet<AttemptId> = wanted.chain(memory.attempts().map(|(attempt, _)| attempt)).collect();
     let log_ended = known.into_iter().filter(|attempt| logs.is_settled(*attempt)).collect();
     Observed { jobs, remains, log_ended, ..Observed::default() }

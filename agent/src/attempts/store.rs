@@ -1,23 +1,45 @@
 //! Store: the desired state and the memory of attempts, on disk beside the spool.
 //!
-//! Both belong to one cluster id. A volume that outlived its cluster's entry in the control plane meets another id; what
-//! it remembers of the old one is then dropped, because generations of two ids have nothing to do with each other.
+//! Invariant: what changed is durable before it is acted on, and costs what changed, not what is held. Everything belongs to one
+//! cluster id. A volume that outlived its cluster's entry in the control plane meets another id; what it remembers of the old one
+//! is then dropped, because generations of two ids have nothing to do with each other.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use serde::{Serialize, de::DeserializeOwned};
-use squadron_core::id::{AttemptId, ClusterId};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use squadron_core::{
+    desired::Body as _,
+    id::{AttemptId, ClusterId},
+};
 
+use super::journal::Journal;
 use crate::{
-    plan::{Desired, Memory, Phase},
+    plan::{Desired, DesiredAttempt, Memory, Phase},
     spool::{DiskError, remove, replace},
 };
 
-/// Both files, with what they hold.
+/// One change, as it lies on the disk.
+#[derive(Serialize, Deserialize, Default)]
+#[serde(default)]
+struct Line {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    desired: Option<Change>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    phases: Vec<(AttemptId, Option<Phase>)>,
+}
+
+/// A change of the desired state. A manifest that is empty did not change.
+#[derive(Serialize, Deserialize)]
+struct Change {
+    generation: u64,
+    set: Vec<DesiredAttempt>,
+    removed: Vec<AttemptId>,
+}
+
+/// The journal, with what it says.
 pub struct Store {
-    desired_file: PathBuf,
-    memory_file: PathBuf,
+    journal: Journal,
     desired: Option<Desired>,
     pub memory: Memory,
 }
@@ -25,11 +47,32 @@ pub struct Store {
 impl Store {
     /// A file that cannot be read ends the start: acting without it could create an attempt twice.
     pub fn load(folder: &Path, cluster: ClusterId) -> anyhow::Result<Store> {
-        let (desired_file, memory_file) = (folder.join("desired.json"), folder.join("attempts.json"));
-        belong_to(cluster, &folder.join("cluster.json"), &[&desired_file, &memory_file])?;
-        let desired = read(&desired_file)?;
-        let memory = read(&memory_file)?.unwrap_or_default();
-        Ok(Store { desired_file, memory_file, desired, memory })
+        let file = folder.join("held.jsonl");
+        let older = [folder.join("desired.json"), folder.join("attempts.json")];
+        belong_to(cluster, &folder.join("cluster.json"), &[&file, &older[0], &older[1]])?;
+        let (journal, lines) = Journal::open::<Line>(&file)?;
+        let mut store = Store { journal, desired: None, memory: Memory::default() };
+        for line in lines {
+            store.take(line);
+        }
+        store.take_over(&older)?;
+        Ok(store)
+    }
+
+    /// What versions before the journal left. An older version that comes back must find nothing rather than old news.
+    fn take_over(&mut self, [desired, memory]: &[PathBuf; 2]) -> anyhow::Result<()> {
+        let held: Option<Older> = read(desired)?;
+        let remembered: Option<Memory> = read(memory)?;
+        if held.is_none() && remembered.is_none() {
+            return Ok(());
+        }
+        self.desired = held.map(|older| {
+            Desired::of(older.generation, older.attempts.into_iter().map(|attempt| (attempt.id, attempt)))
+        });
+        self.memory = remembered.unwrap_or_default();
+        self.journal.replace(&self.everything())?;
+        remove(desired)?;
+        Ok(remove(memory)?)
     }
 
     pub fn desired(&self) -> Option<Desired> {
@@ -41,11 +84,12 @@ impl Store {
         let Some(desired) = desired.filter(|desired| self.desired.as_ref() != Some(*desired)) else {
             return Ok(());
         };
-        if self.memory.admit(desired) {
-            write(&self.memory_file, &self.memory)?;
-        }
-        write(&self.desired_file, desired)?;
+        let new = desired.attempts.keys().filter(|id| self.memory.get(**id).is_none());
+        let phases: Vec<_> = new.map(|id| (*id, Some(Phase::Wanted))).collect();
+        let change = change(self.desired.as_ref(), desired);
+        self.append(&Line { desired: Some(change), phases: phases.clone() })?;
         self.desired = Some(desired.clone());
+        self.set(&phases);
         Ok(())
     }
 
@@ -54,11 +98,68 @@ impl Store {
         if phases.is_empty() {
             return Ok(());
         }
+        self.append(&Line { desired: None, phases: phases.to_vec() })?;
+        self.set(phases);
+        Ok(())
+    }
+
+    fn set(&mut self, phases: &[(AttemptId, Option<Phase>)]) {
         for (attempt, phase) in phases {
             self.memory.set(*attempt, *phase);
         }
-        write(&self.memory_file, &self.memory)
     }
+
+    fn append(&mut self, line: &Line) -> Result<(), DiskError> {
+        if self.journal.is_long() {
+            self.journal.replace(&self.everything())?;
+        }
+        self.journal.append(line)
+    }
+
+    /// A line that says what all lines say.
+    fn everything(&self) -> Line {
+        Line {
+            desired: self.desired.as_ref().map(|desired| change(None, desired)),
+            phases: self.memory.attempts().map(|(attempt, phase)| (attempt, Some(phase))).collect(),
+        }
+    }
+
+    fn take(&mut self, line: Line) {
+        self.set(&line.phases);
+        let Some(change) = line.desired else { return };
+        let desired = self.desired.get_or_insert_with(|| Desired::of(0, []));
+        desired.generation = change.generation;
+        for attempt in change.set {
+            let held = desired.attempts.get(&attempt.id).map(AsRef::as_ref);
+            // Empty for both only if it was empty when it was written.
+            let whole = attempt.clone().complete(held).unwrap_or(attempt);
+            desired.attempts.insert(whole.id, whole.into());
+        }
+        for gone in &change.removed {
+            desired.attempts.remove(gone);
+        }
+    }
+}
+
+/// What differs.
+fn change(before: Option<&Desired>, after: &Desired) -> Change {
+    let held = |id: &AttemptId| before.and_then(|before| before.attempts.get(id));
+    let differs = after.attempts.iter().filter(|(id, attempt)| held(id) != Some(*attempt));
+    let set = differs.map(|(id, attempt)| {
+        let same = held(id).is_some_and(|held| held.manifest == attempt.manifest);
+        let manifest = if same { String::new() } else { attempt.manifest.clone() };
+        DesiredAttempt { manifest, ..attempt.as_ref().clone() }
+    });
+    let gone = before.into_iter().flat_map(|before| before.attempts.keys());
+    let removed = gone.filter(|id| !after.attempts.contains_key(id)).copied().collect();
+    Change { generation: after.generation, set: set.collect(), removed }
+}
+
+/// A desired state as versions before the journal wrote it.
+#[derive(Deserialize)]
+struct Older {
+    generation: u64,
+    attempts: Vec<DesiredAttempt>,
 }
 
 /// Removes `files` if they were written for another cluster id than `cluster`. Files without an owner were written
@@ -99,47 +200,5 @@ fn write<T: Serialize>(path: &Path, value: &T) -> Result<(), DiskError> {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    fn cluster(number: u128) -> ClusterId {
-        format!("0196f0a0-0000-7000-8000-{number:012}").parse().unwrap()
-    }
-
-    #[test]
-    fn what_was_held_for_another_cluster_id_is_dropped() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut store = Store::load(folder.path(), cluster(1)).unwrap();
-        store.keep_desired(Some(&Desired { generation: 57, attempts: Vec::new() })).unwrap();
-        drop(store);
-        let mut added_again = Store::load(folder.path(), cluster(2)).unwrap();
-        assert!(
-            added_again.desired().is_none(),
-            "generation 57 of the old id would outrank the new one's first"
-        );
-        added_again.keep_desired(Some(&Desired { generation: 1, attempts: Vec::new() })).unwrap();
-        assert_eq!(Store::load(folder.path(), cluster(2)).unwrap().desired().unwrap().generation, 1);
-    }
-
-    #[test]
-    fn files_from_before_the_note_are_kept() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("desired.json"), r#"{"generation": 9, "attempts": []}"#).unwrap();
-        assert_eq!(Store::load(folder.path(), cluster(1)).unwrap().desired().unwrap().generation, 9);
-    }
-
-    #[test]
-    fn both_survive_a_restart_and_damage_is_told() {
-        let folder = tempfile::tempdir().unwrap();
-        let attempt = AttemptId { job: "0196f0a0-0000-7000-8000-000000000001".parse().unwrap(), number: 1 };
-        let mut store = Store::load(folder.path(), cluster(1)).unwrap();
-        store.keep_desired(Some(&Desired { generation: 7, attempts: Vec::new() })).unwrap();
-        store.remember(&[(attempt, Some(Phase::Created))]).unwrap();
-        let again = Store::load(folder.path(), cluster(1)).unwrap();
-        assert_eq!(again.desired().unwrap().generation, 7);
-        assert_eq!(again.memory.get(attempt), Some(Phase::Created));
-        std::fs::write(folder.path().join("attempts.json"), "{").unwrap();
-        assert!(Store::load(folder.path(), cluster(1)).is_err());
-    }
-}
+#[path = "store_tests.rs"]
+mod tests;

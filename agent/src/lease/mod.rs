@@ -151,16 +151,17 @@ impl Lease {
             let refused = state.holder.may_start(&grant(attempt, answers), state.ttl, now).err()?;
             Some((attempt.id, refused))
         };
+        let running: BTreeSet<AttemptId> = running.iter().copied().collect();
         let held: Vec<(AttemptId, Policy)> = desired
             .attempts
-            .iter()
+            .values()
             .filter(|attempt| running.contains(&attempt.id))
             .map(|attempt| (attempt.id, attempt.on_lost()))
             .collect();
         let terms = Terms { ttl: state.ttl, ..Terms::default() };
         let stops = state.holder.must_stop(&held, &terms, now);
         Leave {
-            not_started: desired.attempts.iter().filter_map(refusal).collect(),
+            not_started: desired.attempts.values().filter_map(|attempt| refusal(attempt)).collect(),
             why: stops.first().map(|(_, why)| why.clone()).unwrap_or_default(),
             stops: stops.into_iter().map(|(attempt, _)| attempt).collect(),
         }

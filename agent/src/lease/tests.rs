@@ -26,7 +26,7 @@ fn attempt(on_lost: &str, accepted_by: Option<u64>) -> DesiredAttempt {
 }
 
 fn desired(attempt: DesiredAttempt) -> Desired {
-    Desired { generation: 4, attempts: vec![attempt] }
+    Desired::of(4, [(attempt.id, attempt)])
 }
 
 fn refused(lease: &Lease, attempt: DesiredAttempt, now: u64) -> Option<NotStarted> {

@@ -1,11 +1,18 @@
 //! Build: the RayJob of an attempt, from the manifest that a person submitted.
 //!
-//! Owns what is added and what is taken out. Invariant: the spec stays as submitted, but for two environment variables
-//! in the Ray containers and the submitter; server-side fields and references to other objects are dropped, so that a
+//! Owns what is added and what is taken out. Invariant: the spec stays as submitted, but for environment variables in the
+//! Ray containers and the submitter, for nodes that a job excludes because they can be taken away, and for the grace of
+//! pods that must stop when a lease ends; server-side fields and references to other objects are dropped, so that a
 //! manifest cannot tie itself to foreign owners.
 
 use serde_json::{Map, Value, json};
-use squadron_core::{id::ClusterId, job::marks};
+use squadron_core::{
+    id::ClusterId,
+    job::marks,
+    lease::{Policy as OnLost, Terms},
+    placement::SPOT_LABELS,
+    preference::Field,
+};
 
 use super::DesiredAttempt;
 
@@ -31,6 +38,13 @@ pub fn build(attempt: &DesiredAttempt, cluster: ClusterId) -> Result<Value, Unbu
         return Err(Unbuildable("it has no spec".into()));
     };
     add_environment(&mut spec, &environment(&manifest, attempt));
+    if attempt.on_lost() != OnLost::Wait {
+        bound_grace(&mut spec);
+    }
+    let spot = &manifest["metadata"]["annotations"][Field::Spot.annotation()];
+    if spot.as_str().is_some_and(|word| word.trim() == "never") {
+        templates(&mut spec).into_iter().for_each(keep_off_spot);
+    }
     Ok(json!({
         "apiVersion": "ray.io/v1",
         "kind": "RayJob",
@@ -81,20 +95,77 @@ fn environment(manifest: &Value, attempt: &DesiredAttempt) -> Vec<(&'static str,
     ours
 }
 
-fn add_environment(spec: &mut Map<String, Value>, ours: &[(&'static str, String)]) {
-    if let Some(cluster) = spec.get_mut("rayClusterSpec") {
-        add_to_template(cluster.pointer_mut("/headGroupSpec/template"), ours);
-        let groups = cluster.get_mut("workerGroupSpecs").and_then(Value::as_array_mut);
-        for group in groups.into_iter().flatten() {
-            add_to_template(group.get_mut("template"), ours);
+/// The pod templates that the manifest has: of the head, of every worker group, of the submitter.
+fn templates(spec: &mut Map<String, Value>) -> Vec<&mut Value> {
+    let mut found = Vec::new();
+    for (field, part) in spec.iter_mut() {
+        match field.as_str() {
+            "submitterPodTemplate" => found.push(part),
+            "rayClusterSpec" => found.extend(of_cluster(part)),
+            _ => {}
         }
     }
-    add_to_template(spec.get_mut("submitterPodTemplate"), ours);
+    found
+}
+
+fn of_cluster(cluster: &mut Value) -> Vec<&mut Value> {
+    let mut found = Vec::new();
+    for (field, part) in cluster.as_object_mut().into_iter().flatten() {
+        match field.as_str() {
+            "headGroupSpec" => found.extend(part.get_mut("template")),
+            "workerGroupSpecs" => {
+                let groups = part.as_array_mut().into_iter().flatten();
+                found.extend(groups.filter_map(|group| group.get_mut("template")));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn add_environment(spec: &mut Map<String, Value>, ours: &[(&'static str, String)]) {
+    templates(spec).into_iter().for_each(|template| add_to_template(template, ours));
+}
+
+/// Who deletes the pods first decides how long they live on, and the garbage collector may come before the fence does: it
+/// grants what the pod says, so no pod of a leased attempt may say more than the fence waits.
+fn bound_grace(spec: &mut Map<String, Value>) {
+    let most = Terms::default().grace / 1_000;
+    for template in templates(spec) {
+        let Some(pod) = template.get_mut("spec").and_then(Value::as_object_mut) else { continue };
+        let wish = pod.get("terminationGracePeriodSeconds").and_then(Value::as_u64).unwrap_or(most);
+        pod.insert("terminationGracePeriodSeconds".into(), wish.min(most).into());
+    }
+}
+
+/// Requires nodes that carry none of the labels of nodes that can be taken away. Terms of the affinity are alternatives, so
+/// each of them gets the requirement.
+fn keep_off_spot(template: &mut Value) {
+    const PATH: [&str; 4] =
+        ["spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
+    let mut place = template;
+    for field in PATH {
+        if place.is_null() {
+            *place = Map::new().into();
+        }
+        let Some(fields) = place.as_object_mut() else { return };
+        place = fields.entry(field).or_insert(Value::Null);
+    }
+    if place.is_null() {
+        *place = json!({});
+    }
+    let Some(required) = place.as_object_mut() else { return };
+    let terms = required.entry("nodeSelectorTerms").or_insert_with(|| json!([{}]));
+    let steady = SPOT_LABELS.map(|(key, value)| json!({"key": key, "operator": "NotIn", "values": [value]}));
+    for term in terms.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+        let expressions = term.entry("matchExpressions").or_insert_with(|| json!([]));
+        expressions.as_array_mut().into_iter().for_each(|all| all.extend(steady.iter().cloned()));
+    }
 }
 
 /// Adds to the first container, which is the Ray container or the submitter.
-fn add_to_template(template: Option<&mut Value>, ours: &[(&'static str, String)]) {
-    let container = template.and_then(|template| template.pointer_mut("/spec/containers/0"));
+fn add_to_template(template: &mut Value, ours: &[(&'static str, String)]) {
+    let container = template.pointer_mut("/spec/containers/0");
     let Some(container) = container.and_then(Value::as_object_mut) else { return };
     let mut env = container.get("env").and_then(Value::as_array).cloned().unwrap_or_default();
     env.retain(|entry| ours.iter().all(|(name, _)| entry["name"] != *name));
@@ -123,6 +194,31 @@ mod tests {
     }
 
     #[test]
+    fn no_pod_of_a_leased_attempt_outlives_the_fence_whoever_deletes_it() {
+        let pod = |grace: Value| json!({"spec": {"containers": [{"name": "ray"}], "terminationGracePeriodSeconds": grace}});
+        let manifest = json!({"apiVersion": "ray.io/v1", "kind": "RayJob", "spec": {
+            "rayClusterSpec": {"headGroupSpec": {"template": {"spec": {"containers": [{"name": "ray"}]}}},
+                "workerGroupSpecs": [{"template": pod(json!(120))}, {"template": pod(json!(3))}]},
+            "submitterPodTemplate": pod(json!(30))}});
+        let graces = |on_lost: &str| {
+            let object =
+                build(&DesiredAttempt { on_lost: on_lost.into(), ..attempt(&manifest) }, cluster()).unwrap();
+            let of =
+                |path: &str| object.pointer(path).unwrap()["spec"]["terminationGracePeriodSeconds"].as_u64();
+            let cluster = "/spec/rayClusterSpec";
+            [
+                of(&format!("{cluster}/headGroupSpec/template")),
+                of(&format!("{cluster}/workerGroupSpecs/0/template")),
+                of(&format!("{cluster}/workerGroupSpecs/1/template")),
+                of("/spec/submitterPodTemplate"),
+            ]
+        };
+        assert_eq!(graces("fence"), [Some(10), Some(10), Some(3), Some(10)]);
+        assert_eq!(graces("rerun"), graces("fence"));
+        assert_eq!(graces("wait"), [None, Some(120), Some(3), Some(30)], "nobody waits for it");
+    }
+
+    #[test]
     fn a_second_attempt_is_told_where_and_why_it_goes_on() {
         let ray = json!({"spec": {"containers": [{"name": "ray"}]}});
         let manifest = json!({"apiVersion": "ray.io/v1", "kind": "RayJob",
@@ -145,6 +241,42 @@ mod tests {
         assert_eq!(
             (told("SQUADRON_CHECKPOINT"), told("SQUADRON_BEFORE")),
             (json!("s3://b/c"), json!("east was silent"))
+        );
+    }
+
+    #[test]
+    fn a_job_that_excludes_spot_requires_other_nodes_beside_what_it_requires_itself() {
+        let pod = |spec: Value| json!({"spec": spec});
+        let own = json!({"key": "gpu", "operator": "Exists"});
+        let picky = json!({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
+            {"nodeSelectorTerms": [{"matchExpressions": [own]}, {"matchFields": [{"key": "metadata.name"}]}]}}}});
+        let manifest = |annotations: Value| {
+            json!({"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"annotations": annotations},
+                "spec": {"rayClusterSpec": {"headGroupSpec": {"template": pod(json!({"containers": [{}]}))},
+                    "workerGroupSpecs": [{"template": pod(picky.clone())}]}}})
+        };
+        let built = build(&attempt(&manifest(json!({"squadron.dev/spot": "never"}))), cluster()).unwrap();
+        let terms = |path: &str| {
+            let path = format!(
+                "/spec/rayClusterSpec/{path}/template/spec/affinity/nodeAffinity\
+                                /requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms"
+            );
+            built.pointer(&path).unwrap().as_array().unwrap().clone()
+        };
+        let spot = json!({"key": "karpenter.sh/capacity-type", "operator": "NotIn", "values": ["spot"]});
+        let (head, worker) = (terms("headGroupSpec"), terms("workerGroupSpecs/0"));
+        assert_eq!((head.len(), worker.len()), (1, 2));
+        for term in head.iter().chain(&worker) {
+            assert!(term["matchExpressions"].as_array().unwrap().contains(&spot), "{term}");
+        }
+        assert_eq!(worker[0]["matchExpressions"][0], own);
+        assert_eq!(worker[1]["matchFields"][0]["key"], "metadata.name");
+        let free = manifest(json!({"squadron.dev/spot": "allow"}));
+        assert!(
+            build(&attempt(&free), cluster())
+                .unwrap()
+                .pointer("/spec/rayClusterSpec/headGroupSpec/template/spec/affinity")
+                .is_none()
         );
     }
 

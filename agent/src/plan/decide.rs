@@ -28,10 +28,10 @@ pub fn plan(
     let mut plan = Plan::default();
     let Some(desired) = desired else { return plan };
     let look = Look { observed, memory, policy, leave };
-    for attempt in &desired.attempts {
+    for attempt in desired.attempts.values() {
         hold(attempt, &look, &mut plan);
     }
-    let wanted = |attempt: AttemptId| desired.attempts.iter().any(|desired| desired.id == attempt);
+    let wanted = |attempt: AttemptId| desired.attempts.contains_key(&attempt);
     for (attempt, phase) in memory.attempts().filter(|(attempt, _)| !wanted(*attempt)) {
         release(attempt, phase, observed, now, &mut plan);
     }

@@ -14,16 +14,19 @@ fn id() -> AttemptId {
     AttemptId { job: "0196f0a0-0000-7000-8000-000000000001".parse().unwrap(), number: 1 }
 }
 
-fn want() -> Desired {
+fn wanted() -> DesiredAttempt {
     let manifest = r#"{"apiVersion":"ray.io/v1","kind":"RayJob","metadata":{"name":"t"},"spec":{}}"#;
-    let attempt = DesiredAttempt {
+    DesiredAttempt {
         name: "t-1".into(),
         namespace: "ml".into(),
         manifest: manifest.into(),
         on_lost: "fence".into(),
         ..DesiredAttempt::bare(id())
-    };
-    Desired { generation: 1, attempts: vec![attempt] }
+    }
+}
+
+fn want() -> Desired {
+    Desired::of(1, [(id(), wanted())])
 }
 
 fn policy() -> Policy {
@@ -94,8 +97,7 @@ fn a_note_that_cannot_name_everything_blames_no_person_for_a_fenced_attempt() {
     let before = refused(NotStarted::CreatedBefore);
     let stopped = planned(&full, &Memory::default(), &before);
     assert_eq!(step(&stopped), Some((AttemptStep::Fenced, Some(Phase::Removed))));
-    let mut waits = want();
-    waits.attempts[0].on_lost = "wait".into();
+    let waits = Desired::of(1, [(id(), DesiredAttempt { on_lost: "wait".into(), ..wanted() })]);
     let gone = plan(Some(&waits), &full, &Memory::default(), &policy(), &before, NOW);
     assert_eq!(
         step(&gone),
@@ -106,12 +108,12 @@ fn a_note_that_cannot_name_everything_blames_no_person_for_a_fenced_attempt() {
 
 #[test]
 fn a_note_that_cannot_be_read_holds_up_no_stop() {
-    let mut both = want();
-    both.attempts.push(DesiredAttempt { name: "t-2".into(), ..both.attempts[0].clone() });
-    both.attempts[1].id.number = 2;
+    let second = AttemptId { number: 2, ..id() };
+    let other = DesiredAttempt { id: second, name: "t-2".into(), ..wanted() };
+    let both = Desired::of(1, [(id(), wanted()), (second, other)]);
     let unread = Observed { note_unread: true, ..here(false) };
     let mut leave = over();
-    leave.not_started.insert(both.attempts[1].id, NotStarted::CreatedBefore);
+    leave.not_started.insert(second, NotStarted::CreatedBefore);
     let plan = plan(Some(&both), &unread, &remembered(Phase::Created), &policy(), &leave, NOW);
     assert_eq!(plan.actions.last(), Some(&Action::Fence { attempt: id() }));
     assert_eq!(step(&plan), None, "whether a person deleted the other one is not known yet");

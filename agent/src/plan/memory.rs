@@ -8,8 +8,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use squadron_core::{id::AttemptId, time::Timestamp};
 
-use super::Desired;
-
 /// How far an attempt has come in this cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -47,15 +45,6 @@ impl Memory {
             Some(phase) => self.phases.insert(attempt, phase),
             None => self.phases.remove(&attempt),
         };
-    }
-
-    /// Remembers the attempts of a desired state that are new; whether there were any.
-    pub fn admit(&mut self, desired: &Desired) -> bool {
-        let before = self.phases.len();
-        for attempt in &desired.attempts {
-            self.phases.entry(attempt.id).or_insert(Phase::Wanted);
-        }
-        self.phases.len() > before
     }
 
     pub fn attempts(&self) -> impl Iterator<Item = (AttemptId, Phase)> {

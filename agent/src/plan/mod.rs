@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use squadron_core::{
+    desired,
     id::{AttemptId, ClusterId},
     lease::Policy as OnLost,
     name::is_kubernetes_own,
@@ -26,11 +27,7 @@ pub use decide::plan;
 pub use memory::{Memory, Phase};
 
 /// What the control plane wants this cluster to hold, as last received.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Desired {
-    pub generation: u64,
-    pub attempts: Vec<DesiredAttempt>,
-}
+pub type Desired = desired::Held<DesiredAttempt>;
 
 /// One attempt of the desired state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -53,6 +50,15 @@ pub struct DesiredAttempt {
     /// Why the attempt before this one ended; empty for the first.
     #[serde(default)]
     pub before: String,
+}
+
+impl desired::Body for DesiredAttempt {
+    fn complete(self, held: Option<&Self>) -> Option<Self> {
+        if !self.manifest.is_empty() {
+            return Some(self);
+        }
+        held.map(|held| DesiredAttempt { manifest: held.manifest.clone(), ..self })
+    }
 }
 
 impl DesiredAttempt {

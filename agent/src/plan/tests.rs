@@ -25,7 +25,7 @@ fn wanted(number: u32, namespace: &str) -> DesiredAttempt {
 }
 
 fn desired(attempts: Vec<DesiredAttempt>) -> Desired {
-    Desired { generation: 1, attempts }
+    Desired::of(1, attempts.into_iter().map(|attempt| (attempt.id, attempt)))
 }
 
 fn policy() -> Policy {

@@ -22,7 +22,7 @@ pub struct DiskError {
 }
 
 impl DiskError {
-    pub(super) fn at(step: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DiskError {
+    pub(crate) fn at(step: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DiskError {
         let path = path.to_owned();
         move |cause| DiskError { step, path, cause }
     }

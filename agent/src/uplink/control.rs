@@ -8,9 +8,12 @@ use std::{
     time::Duration,
 };
 
-use squadron_core::id::AttemptId;
+use squadron_core::{
+    desired::{Heard, Receiver},
+    id::AttemptId,
+};
 use squadron_proto::link::{
-    Accept, AttemptRef, ControlDown, ControlUp, DesiredState, Heartbeat, Hello,
+    Accept, AttemptRef, ControlDown, ControlUp, DesiredState, Heartbeat, Hello, Resend,
     control_down::Message as Down, control_up::Message as Up,
 };
 use tokio::{
@@ -21,15 +24,11 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 
 use super::{
-    Ends, LinkError, Peer,
+    Ends, LinkError, Peer, desired,
     peer::{chain, refusal},
     token::Token,
 };
-use crate::{
-    arrivals::hear,
-    clock,
-    plan::{Desired, DesiredAttempt},
-};
+use crate::{arrivals::hear, clock, plan::DesiredAttempt};
 
 const OPENING: Duration = Duration::from_secs(10);
 /// Opening gets at least this long, however little is left of the lease.
@@ -58,6 +57,7 @@ struct Conversation<'a> {
     up: mpsc::Sender<ControlUp>,
     down: Streaming<ControlDown>,
     token: Token,
+    desired: Receiver<DesiredAttempt>,
 }
 
 /// One connection, from dialling to its end.
@@ -79,11 +79,12 @@ async fn open<'a>(peer: &'a Peer, ends: &'a Ends) -> Result<(Conversation<'a>, D
     let (up, outgoing) = mpsc::channel(OUTBOX);
     let request = peer.request(&line.token, ReceiverStream::new(outgoing))?;
     let down = line.client.control(request).await.map_err(|status| failed(&status))?.into_inner();
-    let mut conversation = Conversation { peer, ends, up, down, token: line.token };
+    let mut conversation =
+        Conversation { peer, ends, up, down, token: line.token, desired: Receiver::default() };
     let Down::Challenge(challenge) = conversation.next().await? else { return Err(out_of_order()) };
     let accepted_generation = ends.desired.borrow().as_ref().map_or(0, |known| known.generation);
     let hello = peer.hello(&challenge.nonce, &conversation.token, Vec::new());
-    let hello = Hello { accepted_generation, ..hello };
+    let hello = Hello { accepted_generation, takes_changes: true, ..hello };
     conversation.send(Up::Hello(hello)).await?;
     let Down::Welcome(welcome) = conversation.next().await? else { return Err(out_of_order()) };
     Ok((conversation, Duration::from_millis(welcome.heartbeat_every_ms.clamp(200, 300_000))))
@@ -107,8 +108,7 @@ impl Conversation<'_> {
                 message = self.next() => match message {
                     Ok(message) => {
                         heard = Instant::now();
-                        self.hear(message);
-                        Ok(())
+                        self.hear(message).await
                     }
                     Err(error) => Err(error),
                 },
@@ -128,6 +128,9 @@ impl Conversation<'_> {
             self.send(Up::FreshToken(self.token.secret().to_owned())).await?;
         }
         self.accept().await?;
+        if self.desired.is_lost() {
+            self.send(Up::Resend(Resend {})).await?;
+        }
         let load = self.ends.spool.load();
         let beat = Heartbeat {
             number: self.ends.lease.send(clock::tick()),
@@ -151,32 +154,36 @@ impl Conversation<'_> {
         self.send(Up::Accept(Accept { attempts })).await
     }
 
-    fn hear(&self, message: Down) {
+    async fn hear(&mut self, message: Down) -> Result<(), LinkError> {
         match message {
-            Down::Desired(state) => self.hear_desired(state),
+            Down::Desired(state) => return self.hear_desired(state).await,
             Down::Lease(promise) => self.ends.lease.promised(&promise),
             Down::Arrivals(said) => self.ends.pictures.send_modify(|pictures| hear(pictures, said)),
             _ => {}
         }
+        Ok(())
     }
 
-    fn hear_desired(&self, state: DesiredState) {
+    async fn hear_desired(&mut self, state: DesiredState) -> Result<(), LinkError> {
         let answers = state.answers;
-        let state = desired(state);
-        self.ends.desired.send_if_modified(|known| {
-            let older = known.as_ref().is_some_and(|known| known.generation > state.generation);
-            if older {
-                tracing::warn!(
-                    generation = state.generation,
-                    "an older desired state came; it is not applied"
-                );
-                return false;
+        let known = self.ends.desired.borrow().clone();
+        match self.desired.hear(desired::part(state), known.as_ref()) {
+            Heard::Waits => {}
+            Heard::Older => tracing::warn!("an older desired state came; it is not applied"),
+            Heard::Lost(why) => {
+                tracing::warn!(why, "the whole desired state is asked for again");
+                self.send(Up::Resend(Resend {})).await?;
             }
-            self.ends.lease.desired(state.generation, answers);
-            let news = known.as_ref() != Some(&state);
-            *known = Some(state);
-            news
-        });
+            Heard::Holds(held) => {
+                self.ends.desired.send_if_modified(|known| {
+                    self.ends.lease.desired(held.generation, answers);
+                    let news = known.as_ref() != Some(&held);
+                    *known = Some(held);
+                    news
+                });
+            }
+        }
+        Ok(())
     }
 
     async fn send(&self, message: Up) -> Result<(), LinkError> {
@@ -205,28 +212,6 @@ pub fn failed(status: &tonic::Status) -> LinkError {
 
 pub fn out_of_order() -> LinkError {
     LinkError::Refused("the control plane's messages came out of order".to_owned())
-}
-
-/// Attempts whose id cannot be read are left out; the control plane will see that they are never created.
-fn desired(state: DesiredState) -> Desired {
-    let attempts = state.attempts.into_iter().filter_map(|attempt| {
-        let Ok(job) = attempt.job_id.parse() else {
-            tracing::error!(job = attempt.job_id, "a desired attempt has no job id that can be read");
-            return None;
-        };
-        Some(DesiredAttempt {
-            id: AttemptId { job, number: attempt.number },
-            queue: attempt.queue,
-            name: attempt.name,
-            namespace: attempt.namespace,
-            manifest: attempt.manifest,
-            on_lost: attempt.on_lost,
-            accepted_by: attempt.accepted_by,
-            created: attempt.created,
-            before: attempt.before,
-        })
-    });
-    Desired { generation: state.generation, attempts: attempts.collect() }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 
 mod backoff;
 mod control;
+mod desired;
 mod enrol;
 mod home;
 mod ingest;
@@ -93,7 +94,7 @@ impl Ends {
     /// The longest pause before dialling anew. While attempts are held that stop when the lease ends, pauses shrink with
     /// what is left of it, so that a cut that ends before the lease stops nothing.
     fn longest_pause(&self) -> Duration {
-        let stops = |desired: &Desired| desired.attempts.iter().any(|held| held.on_lost().stops_itself());
+        let stops = |desired: &Desired| desired.attempts.values().any(|held| held.on_lost().stops_itself());
         if !self.desired.borrow().as_ref().is_some_and(stops) {
             return Duration::MAX;
         }

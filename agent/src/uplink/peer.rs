@@ -133,6 +133,7 @@ impl Peer {
             jwks: self.keys.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             accepted_generation: 0,
             holds_leases: true,
+            takes_changes: false,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! One function per endpoint.
 
+use std::collections::BTreeMap;
+
 use reqwest::{Method, Response};
 use serde::Serialize;
 use squadron_api::{
@@ -7,7 +9,7 @@ use squadron_api::{
     about::{About, Me},
     arrival::{AllowQueueRequest, AllowedQueue},
     audit::AuditEntry,
-    cluster::{AcceptClusterRequest, AddClusterReply, AddClusterRequest, Cluster},
+    cluster::{AcceptClusterRequest, AddClusterReply, AddClusterRequest, Cluster, LabelClusterRequest},
     incident::{Incident, ResolveRequest},
     job::{CancelRequest, Job, JobDetail, JobFilter, SubmitReply, SubmitRequest},
     log::{ATTEMPT_HEADER, GAP_HEADER, LogQuery, OFFSET_HEADER},
@@ -133,6 +135,16 @@ impl Client {
 
     pub async fn clear_alarm(&self, name: &str) -> Answer<Cluster> {
         self.ask(&Call::change(Method::POST, route::CLUSTER_CLEAR_ALARM, name)).await
+    }
+
+    /// Sets labels, and removes those without a value.
+    pub async fn label_cluster(
+        &self,
+        name: &str,
+        labels: BTreeMap<String, Option<String>>,
+    ) -> Answer<Cluster> {
+        let request = LabelClusterRequest { labels };
+        self.ask(&self.json(Call::change(Method::POST, route::CLUSTER_LABELS, name), &request)?).await
     }
 
     /// Says that nothing runs on a silent cluster any more.

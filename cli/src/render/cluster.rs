@@ -160,10 +160,20 @@ fn facts(cluster: &Cluster, view: View) -> Vec<(&'static str, String)> {
     if let Some(since) = cluster.silent_since {
         facts.insert(1, ("silent since", heard(since)));
     }
+    if !cluster.labels.is_empty() {
+        facts.push(("labels", labels(cluster)));
+    }
     if let Some(skew) = cluster.clock_skew_ms {
         facts.push(("clock skew", format!("{skew} ms")));
     }
     facts
+}
+
+/// What operators say of it, on one line; `none` for nothing.
+pub fn labels(cluster: &Cluster) -> String {
+    let all: Vec<String> =
+        cluster.labels.iter().map(|(key, value)| plain(&format!("{key}={value}"))).collect();
+    if all.is_empty() { "none".to_owned() } else { all.join(" ") }
 }
 
 /// What a person compares before accepting a cluster.
@@ -214,6 +224,7 @@ pub mod tests {
             allocatable: Resources { cpu_milli: 8_000, memory_bytes: 16 << 30, gpus: 0 },
             free: Resources { cpu_milli: 6_500, memory_bytes: 12 << 30, gpus: 0 },
             alarm: String::new(),
+            labels: [("region".to_owned(), "eu-west-1".to_owned())].into(),
             version: 3,
         }
     }
@@ -233,6 +244,7 @@ pub mod tests {
           agent         0.1.0
           kubernetes    v1.34.4
           spool         4 KiB
+          labels        region=eu-west-1
           clock skew    12 ms
 
         Identity

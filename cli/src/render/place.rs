@@ -1,6 +1,7 @@
 //! Where a job could run, and what was decided when: candidates with their terms, and the clusters that cannot take it.
 
 use squadron_api::placement::{Candidate, Decision, Refused, Term, Where};
+use squadron_core::preference::price;
 
 use super::{
     View,
@@ -97,6 +98,11 @@ fn ranked(candidates: &[Candidate], view: View) -> String {
 /// Terms of a later server have no title of their own.
 fn title(term: &str) -> &'static str {
     match term {
+        "borrowing" => "BORROWING",
+        "preference" => "PREFERENCE",
+        "data" => "DATA",
+        "spread" => "SPREAD",
+        "price" => "PRICE",
         "idle_gpus" => "IDLE_GPUS",
         "node_size" => "NODE_SIZE",
         "jobs_there" => "JOBS_THERE",
@@ -108,6 +114,7 @@ fn title(term: &str) -> &'static str {
 fn value(term: &Term) -> Cell {
     let number = match term.name.as_str() {
         "fullness" => format!("{}.{} %", term.value / 10, term.value % 10),
+        "price" => price(term.value, term.unit.split('/').next().unwrap_or_default()),
         _ => term.value.to_string(),
     };
     if term.decided { Cell::styled(&format!("*{number}"), Style::Strong) } else { number.into() }
@@ -142,6 +149,7 @@ mod tests {
         let term = |name: &str, value: i64, decided: bool| Term {
             name: name.into(),
             value,
+            unit: String::new(),
             clause: String::new(),
             decided,
         };

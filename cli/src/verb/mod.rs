@@ -15,6 +15,7 @@ mod login;
 mod logs;
 mod period;
 mod place;
+mod prefer;
 mod prices;
 mod queue;
 mod submit;

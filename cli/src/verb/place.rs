@@ -4,7 +4,7 @@ use clap::Args;
 use squadron_api::placement::WhereRequest;
 use squadron_core::name::{ClusterName, QueueName};
 
-use super::submit;
+use super::{prefer::PreferArgs, submit};
 use crate::{
     app::App,
     exit::Exit,
@@ -26,6 +26,11 @@ Examples:
 
 The dispatcher decides as in a real pass, over everything that waits, and nothing is changed. Clusters with room stand best \
 first. Their terms count in this order; the first that differs decides (marked *), the smaller value wins:
+  borrowing    1 where its queue would go beyond its guarantee
+  preference   place in the list of --prefer; after all of them what is in no list, then what --avoid names
+  data         its data sets that are not near
+  spread       jobs of its group there
+  price        what it would cost an hour, for a job with --max-price
   idle_gpus    GPUs on the nodes it would take that it does not ask for
   node_size    the largest of those nodes, so that large nodes stay free for large work
   jobs_there   jobs that run there
@@ -37,7 +42,8 @@ For a job that has its place, see squadron why JOB --history.";
 #[command(name = "where", after_help = HELP)]
 pub struct WhereArgs {
     /// Name or id of a job that waits
-    #[arg(required_unless_present = "file", conflicts_with_all = ["file", "queue", "cluster"])]
+    #[arg(required_unless_present = "file", conflicts_with_all = ["file", "queue", "cluster", "prefer", "avoid", "data",
+        "spread", "residency", "max_price", "spot"])]
     job: Option<String>,
     /// File with one RayJob in YAML or JSON, or - for stdin; nothing is submitted
     #[arg(short, long, value_name = "FILE|-")]
@@ -48,6 +54,8 @@ pub struct WhereArgs {
     /// Pin it to one cluster
     #[arg(long)]
     cluster: Option<ClusterName>,
+    #[command(flatten)]
+    preferences: PreferArgs,
     /// Format
     #[arg(short, long, value_enum, default_value_t)]
     output: ItemFormat,
@@ -60,7 +68,8 @@ pub async fn run(args: WhereArgs, app: &App) -> Result<Exit, Failure> {
             let manifest = Manifest::read(file.as_deref().unwrap_or("-"))?;
             let queue = submit::queue(args.queue.as_ref(), &manifest)?;
             let cluster = args.cluster.as_ref().map(ToString::to_string);
-            app.client()?.look(&WhereRequest { manifest: manifest.text, queue, cluster }).await?
+            let preferences = args.preferences.texts();
+            app.client()?.look(&WhereRequest { manifest: manifest.text, queue, cluster, preferences }).await?
         }
     };
     app.out.data(&item(&found, args.output, || {

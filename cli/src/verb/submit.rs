@@ -10,6 +10,7 @@ use squadron_core::{
     resources::Resources,
 };
 
+use super::prefer::PreferArgs;
 use crate::{
     app::App,
     client::Client,
@@ -30,6 +31,7 @@ Examples:
   squadron submit train.yaml -q research --logs    # stays and shows the driver's output
   squadron submit train.yaml -q research --wait    # exits 0, 10 (failed) or 11 (cancelled)
   squadron submit train.yaml --on-lost fence       # it resumes: starts elsewhere when its cluster is lost
+  squadron submit train.yaml --prefer west,region=eu-west-1 --residency eu-west-1,eu-central-1 --max-price \"12.50 EUR\"
   squadron submit train.yaml --dry-run=client      # checks the manifest, sends nothing
   squadron submit train.yaml --dry-run -o json     # the server checks it all
   helm template … | squadron submit - -q research --cluster east
@@ -55,6 +57,8 @@ pub struct SubmitArgs {
     /// What happens when its cluster is lost: wait, fence or rerun [default: as the manifest or the queue says]
     #[arg(long, value_name = "POLICY", value_parser = ["wait", "fence", "rerun"])]
     on_lost: Option<String>,
+    #[command(flatten)]
+    preferences: PreferArgs,
     /// Stay until the job ends; the exit code says how it ended
     #[arg(long)]
     wait: bool,
@@ -121,6 +125,7 @@ fn request(args: &SubmitArgs, manifest: &Manifest, queue: &str) -> SubmitRequest
         cluster: args.cluster.as_ref().map(ToString::to_string),
         priority_class: args.priority.as_ref().map(ToString::to_string),
         on_lost: args.on_lost.clone(),
+        preferences: args.preferences.texts(),
         dry_run: args.dry_run == Some(DryRun::Server),
     }
 }

@@ -1,5 +1,7 @@
 //! Clusters: create, enrol, accept, look at.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use squadron_core::{id::ClusterId, resources::Resources, time::Timestamp};
 use utoipa::ToSchema;
@@ -37,6 +39,15 @@ pub struct AcceptClusterRequest {
     pub identity: String,
 }
 
+/// `POST /api/v1/clusters/{cluster}/labels`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LabelClusterRequest {
+    /// Values by key; null removes the label. Labels that are not named stay.
+    #[schema(value_type = Object)]
+    pub labels: BTreeMap<String, Option<String>>,
+}
+
 /// An enrolled cluster, or one that is on the way.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Cluster {
@@ -68,6 +79,10 @@ pub struct Cluster {
     pub free: Resources,
     /// Another agent tried to act as this cluster: what was seen; empty when nothing was.
     pub alarm: String,
+    /// What operators say of it, for example its region. Regions and zones that nodes report count before these.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    pub labels: BTreeMap<String, String>,
     pub version: i64,
 }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use squadron_core::{
     id::{IncidentId, JobId},
     job::JobState,
+    preference::Texts,
     resources::Resources,
     time::Timestamp,
 };
@@ -31,6 +32,11 @@ pub struct SubmitRequest {
     /// `squadron.dev/on-lost` counts when this is absent, then the queue's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_lost: Option<String>,
+    /// What it says about places, in words as in the annotations `squadron.dev/prefer`, `avoid`, `data`, `spread`,
+    /// `residency`, `max-price` and `spot` of the manifest, which count for what is absent here.
+    #[serde(default, skip_serializing_if = "Texts::is_empty")]
+    #[schema(value_type = Object)]
+    pub preferences: Texts,
     /// Check everything, change nothing.
     #[serde(default)]
     pub dry_run: bool,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use squadron_core::{
     dispatch::{Ranked, Refusal},
     id::JobId,
+    preference::Texts,
     resources::Resources,
     time::Timestamp,
 };
@@ -21,6 +22,11 @@ pub struct WhereRequest {
     /// Pins the job to one cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
+    /// What it says about places, in words as in the annotations `squadron.dev/prefer`, `avoid`, `data`, `spread`,
+    /// `residency`, `max-price` and `spot` of the manifest, which count for what is absent here.
+    #[serde(default, skip_serializing_if = "Texts::is_empty")]
+    #[schema(value_type = Object)]
+    pub preferences: Texts,
 }
 
 /// What the dispatcher would decide now.
@@ -68,9 +74,12 @@ pub struct Candidate {
 /// One term of the comparison; the smaller value is better.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Term {
-    /// Stable word: `borrowing`, `idle_gpus`, `node_size`, `jobs_there` or `fullness`.
+    /// Stable word: `borrowing`, `preference`, `data`, `spread`, `price`, `idle_gpus`, `node_size`, `jobs_there` or `fullness`.
     pub name: String,
     pub value: i64,
+    /// What the value counts; empty where it is yes (1) or no (0).
+    #[serde(default)]
+    pub unit: String,
     /// The value in words.
     pub clause: String,
     /// The first term that differs from the chosen cluster's; of the chosen cluster, from the next best one's.
@@ -202,6 +211,7 @@ impl From<Ranked> for Candidate {
         let terms = ranked.terms.into_iter().map(|term| Term {
             name: term.name,
             value: term.value,
+            unit: term.unit,
             clause: term.clause,
             decided: term.decided,
         });

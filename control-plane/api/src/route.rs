@@ -56,6 +56,8 @@ pub const CLUSTER_ACCEPT: &str = "/api/v1/clusters/{cluster}/accept";
 pub const CLUSTER_CLEAR_ALARM: &str = "/api/v1/clusters/{cluster}/clear-alarm";
 /// `POST` without body; answers [`crate::cluster::Cluster`].
 pub const CLUSTER_REVOKE: &str = "/api/v1/clusters/{cluster}/revoke";
+/// `POST` a [`crate::cluster::LabelClusterRequest`]; answers [`crate::cluster::Cluster`].
+pub const CLUSTER_LABELS: &str = "/api/v1/clusters/{cluster}/labels";
 /// `GET` a page of [`crate::arrival::AllowedQueue`]; `POST` a [`crate::arrival::AllowQueueRequest`], answers the former;
 /// `DELETE` with a [`crate::arrival::DisallowQueueQuery`].
 pub const CLUSTER_QUEUES: &str = "/api/v1/clusters/{cluster}/queues";

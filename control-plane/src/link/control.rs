@@ -1,6 +1,6 @@
 //! The control stream: heartbeats up, desired states down.
 //!
-//! Invariant: what goes down is the whole set that the cluster should hold, with its generation, never a difference.
+//! Invariant: what goes down are states, never commands; whatever was lost or came twice, the next state says it all.
 
 use std::time::Duration;
 
@@ -9,17 +9,18 @@ use squadron_core::id::AttemptId;
 use squadron_proto::{
     CONTROL_LIMIT,
     link::{
-        Challenge, ControlDown, ControlUp, DesiredAttempt, DesiredState, Heartbeat, HeartbeatReply, Welcome,
+        Challenge, ControlDown, ControlUp, Heartbeat, HeartbeatReply, Welcome,
         control_down::Message as DownMessage, control_up::Message as UpMessage,
     },
 };
-use squadron_store::{attempt::DesiredRow, cluster::agent::Beat};
+use squadron_store::{cluster::agent::Beat, desired::DesiredRow};
 use tokio::time::{Instant, sleep_until};
 use tokio_stream::StreamExt as _;
 use tonic::Streaming;
 
 use super::{
     Down, LinkService,
+    desired::{Desired, Look},
     guest::Guest,
     hello,
     leases::{self, Leases},
@@ -52,7 +53,6 @@ async fn run(
     let first = tokio::time::timeout(HELLO_DEADLINE, next(&mut up)).await.map_err(|_late| End::Gone)??;
     let UpMessage::Hello(said) = first else { return Err(out_of_order("it must begin with a hello")) };
     let session = Session::begin(service, guest, &nonce, &said).await?;
-    go_above(&session, said.accepted_generation).await?;
     let beat = session.service.app.settings.heartbeat;
     let welcome = Welcome {
         heartbeat_every_ms: u64::try_from(beat.as_millis()).unwrap_or(u64::MAX),
@@ -62,30 +62,9 @@ async fn run(
     tracing::info!(cluster = session.guest.name, epoch = session.epoch.0, "an agent is connected");
     let arrivals = session.service.told.to(session.guest.cluster);
     let lease = said.holds_leases.then(|| Leases::follow(&session));
-    let (first, sent, quiet_after, heard) = (None, None, beat * 4, Instant::now());
-    let mut control = Control { session, arrivals, lease, first, sent, quiet_after, heard };
+    let (desired, quiet_after, heard) = (Desired::of(&said), beat * 4, Instant::now());
+    let mut control = Control { session, arrivals, lease, desired, quiet_after, heard };
     control.converse(&mut up, out).await
-}
-
-/// An agent never goes back to a lower generation than it holds. If our database was restored from a backup, it holds
-/// one that we have yet to count to, and would leave out everything until then; so we go on above it.
-async fn go_above(session: &Session, accepted: u64) -> Result<(), End> {
-    let raised = session.service.app.store.raise_generation(session.guest.cluster, accepted).await;
-    match raised {
-        Ok(false) => Ok(()),
-        Ok(true) => {
-            tracing::warn!(
-                cluster = session.guest.name,
-                accepted,
-                "the agent holds a newer desired state than we know; ours now counts as newer"
-            );
-            Ok(())
-        }
-        Err(error) => {
-            tracing::warn!(%error, "the desired state's generation could not be raised");
-            Err(End::Gone)
-        }
-    }
 }
 
 /// The next message, within the limit of this connection.
@@ -105,9 +84,7 @@ struct Control {
     arrivals: Teller,
     /// Renewals of an agent that holds leases.
     lease: Option<Leases>,
-    /// Generation that was sent first on this stream, and last.
-    first: Option<u64>,
-    sent: Option<u64>,
+    desired: Desired,
     /// Silence after which the stream is given up.
     quiet_after: Duration,
     heard: Instant,
@@ -120,11 +97,11 @@ impl Control {
         out: &Outbox<ControlDown>,
     ) -> Result<(), End> {
         loop {
-            let up_to_date = self.send_desired(out).await?;
+            let look_again = self.send_desired(out).await?;
             for news in self.arrivals.news() {
                 out.send(down(DownMessage::Arrivals(news))).await?;
             }
-            let try_again = Instant::now() + if up_to_date { self.quiet_after } else { TRY_AGAIN };
+            let try_again = Instant::now() + look_again.unwrap_or(self.quiet_after);
             tokio::select! {
                 message = next(up) => self.hear(message?, out).await?,
                 news = self.session.news() => news?,
@@ -149,6 +126,10 @@ impl Control {
                 self.accept(&leases::accepted(&accept)).await;
                 Ok(())
             }
+            UpMessage::Resend(_) => {
+                self.desired.begin_again();
+                Ok(())
+            }
             UpMessage::Hello(_) => Err(out_of_order("a second hello")),
         }
     }
@@ -160,7 +141,7 @@ impl Control {
             heard_at: now,
             skew_ms: now.0.saturating_sub(beat.sent_at_us) / 1_000,
             spool_bytes: i64::try_from(beat.spool_bytes).unwrap_or(i64::MAX),
-            applied_generation: applied(self.first, self.sent, beat.desired_generation),
+            applied_generation: self.desired.applied(beat.desired_generation),
         });
         if let Some(lease) = &self.lease {
             lease.ask(beat.number);
@@ -194,74 +175,24 @@ impl Control {
         }
     }
 
-    /// Sends the desired state if a newer one exists. False when it could not be read.
-    async fn send_desired(&mut self, out: &Outbox<ControlDown>) -> Result<bool, End> {
-        let newest = self.session.desired_generation();
-        if self.sent.is_some_and(|sent| sent >= newest) {
-            return Ok(true);
+    /// Sends what comes next of the desired state, one message at most, so that heartbeats are heard between. Answers how long
+    /// to wait at most before the next look; absent when nothing is left to send.
+    async fn send_desired(&mut self, out: &Outbox<ControlDown>) -> Result<Option<Duration>, End> {
+        if !self.desired.is_behind(&mut self.session) {
+            return Ok(None);
         }
-        // Read before the set: a set that is older than the renewal could hold what was given up before it.
         let answers = self.lease.as_ref().map_or(0, Leases::committed);
         if self.lease.is_none() {
             self.accept_for_the_agent().await;
         }
-        let (generation, rows) =
-            match self.session.service.app.store.desired(self.session.guest.cluster).await {
-                Ok(read) => read,
-                Err(error) => {
-                    tracing::warn!(%error, "a desired state could not be read; trying again");
-                    return Ok(false);
-                }
-            };
-        let generation = u64::try_from(generation).unwrap_or(0);
-        let state = DesiredState { generation, attempts: rows.into_iter().map(attempt).collect(), answers };
-        if state.encoded_len() + 64 > squadron_proto::DESIRED_LIMIT {
-            // The dispatcher assigns nothing that would not fit; heartbeats and what was sent before go on anyway.
-            let message =
-                "the cluster's desired state is longer than one message may be; cancel some of its jobs";
-            tracing::error!(cluster = self.session.guest.name, generation, message);
-            self.sent = Some(generation);
-            return Ok(true);
+        match self.desired.look(&self.session, answers).await {
+            Look::Nothing => Ok(None),
+            Look::Again => Ok(Some(Duration::ZERO)),
+            Look::Unread => Ok(Some(TRY_AGAIN)),
+            Look::Send(state) => {
+                out.send(down(DownMessage::Desired(state))).await?;
+                Ok(Some(Duration::ZERO))
+            }
         }
-        out.send(down(DownMessage::Desired(state))).await?;
-        self.first = self.first.or(Some(generation));
-        self.sent = Some(generation);
-        Ok(true)
-    }
-}
-
-/// What an agent's word on the generation that it applied is worth: nothing, unless that came from this stream. It may
-/// hold a state from before a restored backup, whose number means another set than ours. 0 says nothing.
-fn applied(first: Option<u64>, sent: Option<u64>, said: u64) -> u64 {
-    let ours = first.zip(sent).is_some_and(|(first, sent)| (first..=sent).contains(&said));
-    if ours { said } else { 0 }
-}
-
-fn attempt(row: DesiredRow) -> DesiredAttempt {
-    DesiredAttempt {
-        job_id: row.id.job.to_string(),
-        number: row.id.number,
-        queue: row.queue,
-        name: row.object_name,
-        namespace: row.namespace,
-        manifest: row.manifest,
-        on_lost: row.on_lost.word().to_owned(),
-        accepted_by: row.accepted_by.map(|epoch| epoch.0),
-        created: row.created,
-        before: row.before,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_generation_of_this_stream_counts_as_applied() {
-        assert_eq!(applied(None, None, 57), 0, "nothing was sent yet");
-        assert_eq!(applied(Some(58), Some(60), 57), 0, "from before the stream");
-        assert_eq!(applied(Some(58), Some(60), 58), 58);
-        assert_eq!(applied(Some(58), Some(60), 60), 60);
-        assert_eq!(applied(Some(58), Some(60), 61), 0, "never sent");
     }
 }

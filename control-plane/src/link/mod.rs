@@ -5,7 +5,9 @@
 //! Fails closed with one constant text; the reason is in the log and the audit. Repaired by the agent's reconnecting.
 
 mod beats;
+mod changes;
 mod control;
+mod desired;
 mod enrol;
 mod guest;
 mod hello;
@@ -35,7 +37,10 @@ use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming, service::Routes};
 
-use self::{beats::Beats, leases::Renewals, limit::Limit, registry::Registry, seats::Seats, told::Told};
+use self::{
+    beats::Beats, changes::Changes, leases::Renewals, limit::Limit, registry::Registry, seats::Seats,
+    told::Told,
+};
 use crate::state::AppState;
 
 /// Room for the frame of a message around its payload, in bytes.
@@ -49,6 +54,7 @@ pub struct LinkService {
     app: AppState,
     registry: Registry,
     beats: Beats,
+    changes: Changes,
     told: Told,
     renewals: Renewals,
     enrolments: Limit,
@@ -64,6 +70,7 @@ pub fn router(app: &AppState, stop: CancellationToken) -> axum::Router {
         app: app.clone(),
         registry: Registry::start(app.clone(), stop.clone()),
         beats: Beats::start(app.clone(), stop.clone()),
+        changes: Changes::start(app, &stop),
         told: Told::start(app.clone(), stop.clone()),
         renewals: Renewals::start(app.clone(), stop.clone()),
         enrolments: Limit::default(),

@@ -111,9 +111,9 @@ impl Session {
         }
     }
 
-    /// Generation of the set that the cluster should hold, as last read.
-    pub fn desired_generation(&mut self) -> u64 {
-        self.follow.now().map_or(0, |standing| standing.desired_generation)
+    /// Generation of the set that the cluster should hold, as last read; absent before the first read.
+    pub fn desired_generation(&mut self) -> Option<u64> {
+        self.follow.now().map(|standing| standing.desired_generation)
     }
 
     /// Whether the cluster's standing still allows this stream. Standings older than our hello say nothing.

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a stream sees a change within one poll. While the database is away the last states stay, and no stream ends.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use squadron_core::{
@@ -15,29 +15,30 @@ use squadron_proto::link::{ArrivalState, Arrivals};
 use squadron_store::{Result, arrival::ToldRow};
 use tokio_util::sync::CancellationToken;
 
-use super::newest::{self, Newest};
+use super::newest::{self, Newest, Of};
 use crate::{state::AppState, wake::Topic};
 
-/// Objects that are told of at most, of all clusters together; those that were told the end leave the set.
+/// Objects of one cluster that are told of at most, those that became jobs first; those that were told the end leave the set.
 const MOST: i64 = 20_000;
 /// States in one message; each is shorter than 2 KiB.
 const AT_ONCE: usize = 2_000;
 
 type States = BTreeMap<String, ArrivalState>;
-type All = BTreeMap<ClusterId, Arc<States>>;
+type All = BTreeMap<ClusterId, States>;
 
 /// The newest states. Cheap to clone.
 #[derive(Clone)]
-pub struct Told(Newest<All>);
+pub struct Told(Newest<States>);
 
 impl Told {
     pub fn start(app: AppState, stop: CancellationToken) -> Told {
-        Told(newest::start(app, stop, [Topic::Desired; 2], "what is to be told on arrivals", read))
+        let (what, pause) = ("what is to be told on arrivals", Duration::from_millis(200));
+        Told(Newest::start(app, stop, Of { what, topics: [Topic::Desired; 2], pause }, read))
     }
 
     /// What one stream to this cluster has sent and has to send.
     pub fn to(&self, cluster: ClusterId) -> Teller {
-        Teller { cluster, all: self.0.clone(), sent: None }
+        Teller { states: self.0.follow(cluster), sent: None }
     }
 }
 
@@ -49,16 +50,13 @@ fn read(app: &AppState) -> BoxFuture<'_, Result<All>> {
     all.boxed()
 }
 
-fn grouped(
-    rows: Vec<ToldRow>,
-    link: impl Fn(squadron_core::id::JobId) -> String,
-) -> BTreeMap<ClusterId, Arc<States>> {
-    let mut clusters = BTreeMap::<ClusterId, States>::new();
+fn grouped(rows: Vec<ToldRow>, link: impl Fn(squadron_core::id::JobId) -> String) -> All {
+    let mut clusters = All::new();
     for row in rows {
         let states = clusters.entry(row.cluster).or_default();
         states.insert(row.uid.clone(), state(row, &link));
     }
-    clusters.into_iter().map(|(cluster, states)| (cluster, Arc::new(states))).collect()
+    clusters
 }
 
 fn state(row: ToldRow, link: impl Fn(squadron_core::id::JobId) -> String) -> ArrivalState {
@@ -83,21 +81,20 @@ fn state(row: ToldRow, link: impl Fn(squadron_core::id::JobId) -> String) -> Arr
 
 /// One stream's memory.
 pub struct Teller {
-    cluster: ClusterId,
-    all: Newest<All>,
+    states: newest::Follow<States>,
     /// Absent until something was sent.
     sent: Option<Arc<States>>,
 }
 
 impl Teller {
-    /// Returns when something changed, of this cluster or another.
+    /// Returns when something of this cluster changed.
     pub async fn changed(&mut self) {
-        newest::changed(&mut self.all).await;
+        newest::changed(&mut self.states).await;
     }
 
     /// What is to be sent now, in messages of a fair length; they count as sent.
     pub fn news(&mut self) -> Vec<Arrivals> {
-        let newest = self.all.borrow_and_update().get(&self.cluster).cloned().unwrap_or_default();
+        let newest = self.states.borrow_and_update().clone().unwrap_or_default();
         let (first, known) = (self.sent.is_none(), self.sent.clone().unwrap_or_default());
         let differing = newest.iter().filter(|(uid, state)| known.get(*uid) != Some(*state));
         let states: Vec<ArrivalState> = differing.map(|(_, state)| state.clone()).collect();
@@ -115,8 +112,6 @@ mod tests {
     use squadron_core::{id::JobId, job::JobState};
     use squadron_store::arrival::ToldJob;
     use uuid::Uuid;
-
-    use tokio::sync::watch;
 
     use super::*;
 
@@ -139,8 +134,8 @@ mod tests {
         }
     }
 
-    fn publish(sender: &watch::Sender<Arc<All>>, rows: Vec<ToldRow>) {
-        sender.send_replace(Arc::new(grouped(rows, |job| format!("https://s/jobs/{job}"))));
+    fn publish(newest: &Newest<States>, rows: Vec<ToldRow>) {
+        newest.keep(grouped(rows, |job| format!("https://s/jobs/{job}")));
     }
 
     fn told(news: &[Arrivals]) -> Vec<(bool, usize)> {
@@ -149,8 +144,8 @@ mod tests {
 
     #[test]
     fn a_stream_sends_everything_once_and_then_what_changed() {
-        let (sender, receiver) = watch::channel(Arc::<All>::default());
-        let mut teller = Told(receiver).to(ClusterId(Uuid::from_u128(1)));
+        let sender = Newest::default();
+        let mut teller = Told(sender.clone()).to(ClusterId(Uuid::from_u128(1)));
         assert_eq!(told(&teller.news()), [], "an agent that told of nothing hears nothing");
         publish(&sender, (0..2_500).map(|uid| row(uid, JobState::Queued)).collect());
         assert_eq!(told(&teller.news()), [(true, 2_000), (false, 500)]);

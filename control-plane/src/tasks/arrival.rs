@@ -2,8 +2,8 @@
 //!
 //! Invariant: an object's row, its job, the audit entry and the cursor over the fact are one transaction, and the job's
 //! id follows from cluster and object, so whatever is told again changes nothing. A manifest is checked as a submitted one
-//! is. Fails safe: what may not be or cannot be a job is kept as refused, with the reason that its agent writes on it, and
-//! looked at again when a rule lets it in.
+//! is, and so are the names on it. Fails safe: what may not be or cannot be a job is kept as refused, with the reason that its
+//! agent writes on it, and looked at again when the rule, cluster, class or leaf is there that it lacked.
 
 use sha2::{Digest as _, Sha256};
 use squadron_core::{
@@ -12,8 +12,12 @@ use squadron_core::{
     fact::ArrivalFact,
     id::{ClusterId, JobId},
     lease::choose,
+    named::{self, PRIORITY_LABEL},
+    preference,
+    quota::PriorityClass,
     time::Timestamp,
 };
+use squadron_ray::manifest::ParsedRayJob;
 use squadron_store::{
     PgConnection, Result, arrival, audit,
     job::{self, NewJob, advance},
@@ -75,7 +79,7 @@ pub async fn apply(
         Verdict::Stays { edited } => stays(db, cluster, fact, edited, &known, at, news).await,
         Verdict::Refuse(why) => refuse(db, cluster, fact, &why, at).await,
         Verdict::Import => match new_job(db, cluster, &name, fact).await? {
-            Ok(new) => import(db, cluster, &name, fact, &new, news).await,
+            Ok((new, class)) => import(db, cluster, &name, fact, (&new, class.as_ref()), news).await,
             Err(why) => refuse(db, cluster, fact, &why, at).await,
         },
     }
@@ -113,10 +117,13 @@ async fn import(
     cluster: ClusterId,
     name: &str,
     fact: &ArrivalFact,
-    new: &NewJob,
+    (new, class): (&NewJob, Option<&PriorityClass>),
     news: &mut News,
 ) -> Result<()> {
     job::insert(db, new).await?;
+    if let Some(class) = class {
+        job::priority::set(db, new.id, class).await?;
+    }
     arrival::imported(db, cluster, fact, new.id, new.submitted_at).await?;
     let detail = format!("{} in queue {}", new.name, new.queue);
     audit::insert(db, &entry(name, fact, "job.submit", new.id, detail)).await?;
@@ -160,21 +167,24 @@ fn entry(cluster: &str, fact: &ArrivalFact, action: &str, job: JobId, detail: St
     }
 }
 
-/// The job, or why the object cannot be one.
+/// What an object becomes, or why it cannot become anything.
+type Judged<T> = std::result::Result<T, Refusal>;
+
+/// The job with its priority class, or why the object cannot be one.
 async fn new_job(
     db: &mut PgConnection,
     cluster: ClusterId,
     name: &str,
     fact: &ArrivalFact,
-) -> Result<std::result::Result<NewJob, Refusal>> {
-    let parsed = match submit::checked(&fact.manifest) {
+) -> Result<Judged<(NewJob, Option<PriorityClass>)>> {
+    let parsed = match parsed(fact) {
         Ok(parsed) => parsed,
-        Err(refused) => return Ok(Err(decide::invalid(&refused.detail))),
+        Err(why) => return Ok(Err(why)),
     };
-    // The rule was looked up for the object's namespace, so the job may have no other.
-    if parsed.namespace.as_deref() != Some(fact.namespace.as_str()) {
-        return Ok(Err(decide::invalid("the manifest names another namespace than its object stands in")));
-    }
+    let class = match names(db, fact, &parsed).await? {
+        Ok(class) => class,
+        Err(why) => return Ok(Err(why)),
+    };
     let pinned = if fact.cluster.is_empty() { None } else { arrival::cluster_id(db, &fact.cluster).await? };
     if !fact.cluster.is_empty() && pinned.is_none() {
         return Ok(Err(decide::unknown_cluster(&fact.cluster)));
@@ -184,7 +194,9 @@ async fn new_job(
         Ok(chosen) => chosen,
         Err(refused) => return Ok(Err(decide::invalid(&refused.to_string()))),
     };
-    Ok(Ok(NewJob {
+    // They were checked with the manifest.
+    let preferences = preference::read(&parsed.preferences).unwrap_or_default();
+    let new = NewJob {
         id: id(cluster, fact),
         name: parsed.name.clone(),
         namespace: fact.namespace.clone(),
@@ -193,11 +205,35 @@ async fn new_job(
         owner: decide::owner(name, &fact.namespace),
         manifest: fact.manifest.clone(),
         rayjob: parsed.manifest.to_string(),
-        gang: submit::gang(&parsed),
+        gang: submit::gang(&parsed, &preferences),
         pinned,
+        preferences,
         on_lost,
         submitted_at: clock::now(),
-    }))
+    };
+    Ok(Ok((new, class)))
+}
+
+fn parsed(fact: &ArrivalFact) -> Judged<ParsedRayJob> {
+    let parsed = submit::checked(&fact.manifest).map_err(|refused| decide::invalid(&refused.detail))?;
+    // The rule was looked up for the object's namespace, so the job may have no other.
+    if parsed.namespace.as_deref() != Some(fact.namespace.as_str()) {
+        return Err(decide::invalid("the manifest names another namespace than its object stands in"));
+    }
+    Ok(parsed)
+}
+
+/// Judges queue and priority class as of a submission; answers the class.
+async fn names(
+    db: &mut PgConnection,
+    fact: &ArrivalFact,
+    parsed: &ParsedRayJob,
+) -> Result<Judged<Option<PriorityClass>>> {
+    let below = queue::below(db, &fact.queue).await?;
+    let name = parsed.labels.get(PRIORITY_LABEL).map_or("", String::as_str);
+    let classes = job::priority::classes(db).await?;
+    let judged = named::leaf(&fact.queue, &below).and_then(|()| named::class(name, &classes));
+    Ok(judged.map_err(|wrong| decide::misnamed(&wrong)))
 }
 
 /// The id that the object's job has, however often it is imported: a time of its own and a digest of what it is.

@@ -205,6 +205,45 @@ async fn a_manifest_is_checked_like_a_submitted_one_and_may_be_corrected() {
 }
 
 #[tokio::test]
+async fn names_are_judged_like_those_of_a_submission_and_again_when_what_they_lacked_is_there() {
+    let plane = Plane::new().await;
+    plane.allow(plane.east).await;
+    let labelled = MANIFEST.replace(
+        r#""namespace": "ml""#,
+        r#""namespace": "ml", "labels": {"kueue.x-k8s.io/priority-class": "urgent"}"#,
+    );
+    let offer = ArrivalFact { manifest: labelled, priority_class: "urgent".into(), ..fact("u") };
+    plane.tell(plane.east, vec![told(offer)]).await;
+    let words = plane.words().await;
+    assert_eq!(words[0].0, "UNKNOWN_PRIORITY_CLASS", "{words:?}");
+    let below =
+        "insert into queue (name, created_at, parent) select 'research/a', now(), 'research' where $1 > 0";
+    fixture::execute(&plane.app.store, below, 1).await;
+    let class = "insert into priority_class (name, value) values ('urgent', $1)";
+    fixture::execute(&plane.app.store, class, 1_000).await;
+    plane.settle().await;
+    let words = plane.words().await;
+    assert_eq!(words[0].0, "INNER_QUEUE", "{words:?}");
+    assert!(words[0].1.contains("jobs wait in those: research/a"), "{words:?}");
+    assert_eq!(plane.jobs().await.len(), 0);
+    fixture::execute(&plane.app.store, "delete from queue where name = 'research/a' and $1 > 0", 1).await;
+    plane.settle().await;
+    let job = plane.jobs().await.remove(0);
+    assert_eq!((job.priority_class.as_deref(), job.priority), (Some("urgent"), 1_000));
+}
+
+#[tokio::test]
+async fn a_cluster_that_was_unknown_lets_the_object_in_when_it_is_there() {
+    let plane = Plane::new().await;
+    plane.allow(plane.east).await;
+    plane.tell(plane.east, vec![told(ArrivalFact { cluster: "north".into(), ..fact("u") })]).await;
+    assert_eq!(plane.words().await[0].0, "UNKNOWN_CLUSTER");
+    fixture::cluster(&plane.app.store, "north").await;
+    plane.settle().await;
+    assert_eq!(plane.jobs().await.len(), 1);
+}
+
+#[tokio::test]
 async fn deletion_cancels_what_waits_and_what_runs_elsewhere() {
     let plane = Plane::new().await;
     plane.allow(plane.east).await;

@@ -104,7 +104,8 @@ impl Lab {
         };
         self.tell(vec![step(attempt, AttemptStep::Created), Fact::RayJob(status)]).await;
         assert_eq!(self.row(job).await.state, JobState::Running);
-        let long = "update attempt set running_at = now() - make_interval(hours => $1::integer)";
+        let long = "update attempt set running_at = now() - make_interval(hours => $1::integer)
+                    where running_at < now() - interval '2 hours'";
         fixture::execute(&self.app.store, long, 1).await;
     }
 

@@ -186,26 +186,24 @@ async fn a_job_too_big_waits_with_its_reason_while_another_runs() {
 }
 
 #[tokio::test]
-async fn a_job_waits_that_would_make_the_desired_set_longer_than_a_message() {
+async fn a_job_waits_that_would_make_the_desired_set_longer_than_an_agent_may_hold() {
     let app = app().await;
     let holder = Uuid::now_v7();
     ready(&app, "east").await;
     app.store.ensure_queue(&"research".parse().unwrap(), NOW).await.unwrap();
-    let long = |name: &str| {
-        let rayjob = format!("{{\"long\":\"{}\"}}", "x".repeat((8 << 20) - 100));
-        squadron_store::job::NewJob { rayjob, ..fixture::new_job(name) }
-    };
-    let (first, second) = (long("first"), long("second"));
-    fixture::insert(&app.store, &first).await;
-    fixture::insert(&app.store, &second).await;
+    let first = fixture::queued(&app.store, "first").await;
     settle(&app, holder).await;
     assert_eq!(row(&app, first.id).await.state, JobState::Assigned);
+    let long = "update job set rayjob = repeat('x', $1::integer)";
+    fixture::execute(&app.store, long, i64::try_from(squadron_core::desired::LIMIT).unwrap() - 4_096).await;
+    let second = fixture::queued(&app.store, "second").await;
+    settle(&app, holder).await;
     let waits = row(&app, second.id).await;
     assert_eq!(
         (waits.state, waits.reason.as_str(), waits.position),
         (JobState::Queued, "CLUSTER_FULL", Some(1))
     );
-    assert!(waits.sentence.contains("message to its agent"), "{}", waits.sentence);
+    assert!(waits.sentence.contains("one agent may hold"), "{}", waits.sentence);
     assert_eq!(dispatch::pass(&app, holder).await.unwrap(), Left::Nothing);
     assert_eq!(row(&app, second.id).await.version, waits.version, "the same reason is no news");
     assert_eq!(row(&app, fixture::queued(&app.store, "small").await.id).await.state, JobState::Queued);

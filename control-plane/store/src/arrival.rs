@@ -140,14 +140,28 @@ pub async fn gone(
     Ok(job.flatten().map(JobId))
 }
 
+/// Which refused objects `a` may by now be imported: the rule, the cluster, the class or the leaf that they lacked is there.
+macro_rules! allowed_since {
+    () => {
+        "a.gone_at is null and a.offer is not null and (
+             a.refusal = 'NOT_ALLOWED' and exists (
+                 select 1 from arrival_rule r
+                 where r.cluster_id = a.cluster_id and r.namespace = a.namespace and r.queue = a.queue)
+             or a.refusal = 'UNKNOWN_CLUSTER' and exists (
+                 select 1 from cluster c where a.offer->>'cluster' in (c.name, c.id::text))
+             or a.refusal = 'UNKNOWN_PRIORITY_CLASS' and exists (
+                 select 1 from priority_class p where p.name = a.offer->>'priority_class')
+             or a.refusal = 'INNER_QUEUE' and not exists (select 1 from queue q where q.parent = a.queue))"
+    };
+}
+
 /// A refused object that by now may be imported, locked until the transaction ends, with the cluster it stands in.
 pub async fn allowed_since(db: &mut PgConnection) -> Result<Option<(ClusterId, ArrivalFact)>> {
-    let row = sqlx::query(
-        "select a.cluster_id, a.offer from arrival a
-         join arrival_rule r on r.cluster_id = a.cluster_id and r.namespace = a.namespace and r.queue = a.queue
-         where a.gone_at is null and a.refusal = 'NOT_ALLOWED' and a.offer is not null
-         order by a.first_seen_at, a.uid limit 1 for update of a",
-    )
+    let row = sqlx::query(concat!(
+        "select a.cluster_id, a.offer from arrival a where ",
+        allowed_since!(),
+        " order by a.first_seen_at, a.uid limit 1 for update of a"
+    ))
     .fetch_optional(db)
     .await?;
     let Some(row) = row else { return Ok(None) };
@@ -158,9 +172,7 @@ pub async fn allowed_since(db: &mut PgConnection) -> Result<Option<(ClusterId, A
 impl Store {
     /// Whether some refused object may by now be imported.
     pub async fn any_allowed_since(&self) -> Result<bool> {
-        let query = "select exists (select 1 from arrival a join arrival_rule r
-             on r.cluster_id = a.cluster_id and r.namespace = a.namespace and r.queue = a.queue
-             where a.gone_at is null and a.refusal = 'NOT_ALLOWED' and a.offer is not null)";
+        let query = concat!("select exists (select 1 from arrival a where ", allowed_since!(), ")");
         Ok(sqlx::query_scalar(query).fetch_one(self.pool()).await?)
     }
 }
@@ -174,9 +186,11 @@ pub async fn cluster_name(db: &mut PgConnection, cluster: ClusterId) -> Result<S
     Ok(name.unwrap_or_default())
 }
 
-/// The id of the cluster with this name.
+/// The id of the cluster with this name or id.
 pub async fn cluster_id(db: &mut PgConnection, name: &str) -> Result<Option<ClusterId>> {
-    let id =
-        sqlx::query_scalar("select id from cluster where name = $1").bind(name).fetch_optional(db).await?;
+    let id = sqlx::query_scalar("select id from cluster where name = $1 or id::text = $1")
+        .bind(name)
+        .fetch_optional(db)
+        .await?;
     Ok(id.map(ClusterId))
 }

@@ -1,34 +1,13 @@
-//! Attempts: what clusters should hold, and those that wait for something.
+//! Attempts: what they hold and are charged, and those that wait for something.
 
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     dispatch::Usage,
     id::{AttemptId, ClusterId, Epoch, JobId},
-    lease::Policy,
     time::Timestamp,
 };
 
-use crate::{Result, Store, at, job::policy, stamp, stamp_opt};
-
-/// An attempt that a cluster should hold.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DesiredRow {
-    pub id: AttemptId,
-    pub queue: String,
-    /// Name of the RayJob object.
-    pub object_name: String,
-    pub namespace: String,
-    /// The RayJob as JSON.
-    pub manifest: String,
-    /// What the job wants when the cluster is lost.
-    pub on_lost: Policy,
-    /// The life of the agent whose acceptance was committed.
-    pub accepted_by: Option<Epoch>,
-    /// The agent said that the RayJob exists.
-    pub created: bool,
-    /// Why the attempt before this one ended; empty for the first.
-    pub before: String,
-}
+use crate::{Result, Store, at, stamp, stamp_opt};
 
 /// An attempt as people look at it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -99,11 +78,6 @@ pub async fn note_end(db: &mut PgConnection, attempt: AttemptId, now: Timestamp)
 }
 
 impl Store {
-    /// The generation of a cluster's desired set, and the set, as of one moment.
-    pub async fn desired(&self, cluster: ClusterId) -> Result<(i64, Vec<DesiredRow>)> {
-        self.txn("attempt.desired", &cluster, |db, cluster| Box::pin(desired(db, *cluster))).await
-    }
-
     /// All attempts of a job, the first first.
     pub async fn attempts(&self, job: JobId) -> Result<Vec<AttemptRow>> {
         let rows = sqlx::query(
@@ -141,41 +115,6 @@ impl Store {
         .await?;
         Ok(ids.into_iter().map(JobId).collect())
     }
-}
-
-async fn desired(db: &mut PgConnection, cluster: ClusterId) -> Result<(i64, Vec<DesiredRow>)> {
-    sqlx::query("set transaction isolation level repeatable read, read only").execute(&mut *db).await?;
-    let generation = sqlx::query_scalar("select desired_generation from cluster where id = $1")
-        .bind(cluster.0)
-        .fetch_optional(&mut *db)
-        .await?
-        .unwrap_or(0);
-    let rows = sqlx::query(
-        "select a.job_id, a.number as attempt, a.object_name, a.accepted_epoch, a.created_at is not null as created,
-                j.queue, j.namespace, j.rayjob, j.on_lost, coalesce(before.ended_because, '') as before
-         from attempt a join job j on j.id = a.job_id
-         left join attempt before on before.job_id = a.job_id and before.number = a.number - 1
-         where a.cluster_id = $1 and a.desired order by a.job_id, a.number",
-    )
-    .bind(cluster.0)
-    .fetch_all(db)
-    .await?;
-    let mut held = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let Some(id) = attempt_id(row)? else { continue };
-        held.push(DesiredRow {
-            id,
-            queue: row.try_get("queue")?,
-            object_name: row.try_get("object_name")?,
-            namespace: row.try_get("namespace")?,
-            manifest: row.try_get("rayjob")?,
-            on_lost: policy(row.try_get("on_lost")?)?,
-            accepted_by: accepted_by(row)?,
-            created: row.try_get("created")?,
-            before: row.try_get("before")?,
-        });
-    }
-    Ok((generation, held))
 }
 
 /// The life whose acceptance the column `accepted_epoch` holds.

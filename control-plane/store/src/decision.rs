@@ -271,8 +271,13 @@ mod tests {
     async fn a_placement_keeps_every_term_and_old_waits_are_forgotten() {
         let store = testing::store().await;
         let job = fixture::queued(&store, "a").await.id;
-        let term =
-            Term { name: "jobs_there".into(), value: 2, clause: "it runs 2 jobs".into(), decided: true };
+        let term = Term {
+            name: "jobs_there".into(),
+            value: 2,
+            unit: "jobs".into(),
+            clause: "it runs 2 jobs".into(),
+            decided: true,
+        };
         let size = Resources { cpu_milli: 4_000, memory_bytes: 1 << 30, gpus: 0 };
         let best = Ranked { cluster: "east".into(), free: size, total: size, terms: vec![term] };
         let assign = Assign {

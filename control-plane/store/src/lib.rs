@@ -12,6 +12,7 @@ pub mod cluster;
 mod control_plane;
 pub mod cursor;
 pub mod decision;
+pub mod desired;
 pub mod error;
 pub mod estimate;
 pub mod idempotency;

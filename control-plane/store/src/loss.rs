@@ -18,6 +18,7 @@ use crate::{
     Result, Store, at,
     attempt::{accepted_by, attempt_id},
     cluster::{State, lease::lock_renewal},
+    desired::next_generations,
     job::policy,
     stamp_opt,
 };
@@ -118,10 +119,12 @@ async fn accept(
         return Ok(false);
     }
     let (jobs, numbers) = columns(attempts);
+    // The number is the next one: the cluster's row is locked, and it is counted only if something changes.
     let accepted = sqlx::query(
-        "update attempt a set accepted_epoch = $2 from unnest($3::uuid[], $4::integer[]) as s (job, number)
-         where a.job_id = s.job and a.number = s.number and a.cluster_id = $1 and a.desired and a.ended_at is null
-               and a.created_at is null and a.accepted_epoch is distinct from $2",
+        "update attempt a set accepted_epoch = $2, changed_generation = c.desired_generation + 1
+         from unnest($3::uuid[], $4::integer[]) as s (job, number), cluster c
+         where c.id = $1 and a.job_id = s.job and a.number = s.number and a.cluster_id = $1 and a.desired
+               and a.ended_at is null and a.created_at is null and a.accepted_epoch is distinct from $2",
     )
     .bind(cluster.0)
     .bind(epoch)
@@ -132,10 +135,7 @@ async fn accept(
     if accepted.rows_affected() == 0 {
         return Ok(false);
     }
-    sqlx::query("update cluster set desired_generation = desired_generation + 1 where id = $1")
-        .bind(cluster.0)
-        .execute(db)
-        .await?;
+    next_generations(db, std::iter::once(cluster)).await?;
     Ok(true)
 }
 

@@ -53,21 +53,24 @@ pub async fn insert(db: &mut PgConnection, sheet: &NewSheet) -> Result<i64> {
     .await?)
 }
 
+/// The sheet in force.
+pub async fn in_force(db: &mut PgConnection) -> Result<Option<SheetRow>> {
+    let query = "select name, version, currency, body from price_sheet order by place desc limit 1";
+    let row = sqlx::query(query).fetch_optional(db).await?;
+    row.map(|row| {
+        Ok(SheetRow {
+            name: row.try_get("name")?,
+            version: row.try_get("version")?,
+            currency: row.try_get("currency")?,
+            body: row.try_get("body")?,
+        })
+    })
+    .transpose()
+}
+
 impl Store {
     /// The sheet in force.
     pub async fn price_sheet(&self) -> Result<Option<SheetRow>> {
-        let row =
-            sqlx::query("select name, version, currency, body from price_sheet order by place desc limit 1")
-                .fetch_optional(self.pool())
-                .await?;
-        row.map(|row| {
-            Ok(SheetRow {
-                name: row.try_get("name")?,
-                version: row.try_get("version")?,
-                currency: row.try_get("currency")?,
-                body: row.try_get("body")?,
-            })
-        })
-        .transpose()
+        in_force(&mut *self.pool().acquire().await?).await
     }
 }

@@ -54,6 +54,12 @@ pub async fn lease(db: &mut PgConnection, name: &str) -> Result<Option<QueueLeas
     row.as_ref().map(lease_of).transpose()
 }
 
+/// Queues that name this one as their parent, by name; at most ten.
+pub async fn below(db: &mut PgConnection, name: &str) -> Result<Vec<String>> {
+    let query = "select name from queue where parent = $1 order by name limit 10";
+    Ok(sqlx::query_scalar(query).bind(name).fetch_all(db).await?)
+}
+
 fn lease_of(row: &PgRow) -> Result<QueueLease> {
     Ok(QueueLease {
         default: row.try_get::<&str, _>("on_lost")?.parse::<Policy>().ok(),
@@ -82,10 +88,7 @@ impl Store {
 
     /// Queues that name this one as their parent, by name; at most ten.
     pub async fn queues_below(&self, name: &QueueName) -> Result<Vec<String>> {
-        Ok(sqlx::query_scalar("select name from queue where parent = $1 order by name limit 10")
-            .bind(name.as_str())
-            .fetch_all(self.pool())
-            .await?)
+        below(&mut *self.pool().acquire().await?, name.as_str()).await
     }
 
     /// What a queue says about jobs whose cluster is lost. `None` when there is no such queue.

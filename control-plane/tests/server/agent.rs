@@ -118,6 +118,7 @@ impl Agent {
             accepted_generation: 0,
             jwks: self.jwks.clone(),
             holds_leases: true,
+            takes_changes: false,
         }
     }
 
@@ -126,9 +127,25 @@ impl Agent {
     }
 
     pub async fn control_with(&self, plane: &Plane, token: &str, epoch: u64) -> Result<Control, End> {
+        self.control_of(plane, token, |nonce| self.hello(nonce, token, epoch)).await
+    }
+
+    /// A control stream that takes changes.
+    pub async fn control_of_changes(&self, plane: &Plane, epoch: u64) -> Result<Control, End> {
+        let token = self.token();
+        let hello = |nonce: &[u8]| Hello { takes_changes: true, ..self.hello(nonce, &token, epoch) };
+        self.control_of(plane, &token, hello).await
+    }
+
+    async fn control_of(
+        &self,
+        plane: &Plane,
+        token: &str,
+        hello: impl FnOnce(&[u8]) -> Hello,
+    ) -> Result<Control, End> {
         let mut control = Control::open(self, plane, token).await.map_err(End::Status)?;
         let nonce = control.challenge().await?;
-        control.say(control_up::Message::Hello(self.hello(&nonce, token, epoch))).await;
+        control.say(control_up::Message::Hello(hello(&nonce))).await;
         match control.next().await? {
             control_down::Message::Welcome(_) => Ok(control),
             other => panic!("no welcome but {other:?}"),

@@ -3,9 +3,12 @@
 use crate::{
     dispatch::{
         Blocker, Cause, Cluster, Standing, Waiting, gang_total,
+        location::Location,
         mismatch::mismatch,
+        price::{self, Dear},
         room::{NoFit, Room, closeness, pod},
     },
+    preference::MaxPrice,
     resources::Resources,
     sentence::{amount, list, when},
 };
@@ -176,6 +179,23 @@ fn lacking(requests: Resources, free: &Room) -> String {
         parts.push(crate::sentence::gpus(requests.gpus));
     }
     if parts.is_empty() { amount(requests) } else { list(&parts) }
+}
+
+/// The cluster is, or may be, outside of the regions that the job may run in.
+pub(crate) fn elsewhere(job: &Waiting, location: &Location<'_>, name: &str) -> Option<Blocker> {
+    location.elsewhere(&job.preferences).map(|why| Blocker {
+        code: Cause::Residency,
+        cluster: name.to_owned(),
+        sentence: why.sentence,
+        try_this: why.try_this,
+        with: Vec::new(),
+    })
+}
+
+/// The job would cost too much there, or the price is not known.
+pub(crate) fn too_dear(name: &str, most: &MaxPrice, dear: &Dear) -> Blocker {
+    let (sentence, try_this) = price::sentence(name, most, dear);
+    Blocker { code: Cause::MaxPrice, cluster: name.to_owned(), sentence, try_this, with: Vec::new() }
 }
 
 /// Other clusters would take the job, were it not pinned.

@@ -171,6 +171,7 @@ fn with(clusters: &[Cluster], assigned: &[Assign], jobs: &BTreeMap<JobId, &Waiti
                 gang: job.gang.clone(),
                 queue: job.queue.clone(),
                 usage: assign.usage.clone(),
+                spread: job.preferences.spread.clone(),
                 assigned_at: job.submitted_at,
                 stake: Stake::default(),
             });

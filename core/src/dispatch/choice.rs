@@ -14,9 +14,12 @@ pub const KEPT: usize = 20;
 /// One term of the comparison. The smaller value is better; terms count in their order.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Term {
-    /// Stable word: `borrowing`, `idle_gpus`, `node_size`, `jobs_there` or `fullness`.
+    /// Stable word: `borrowing`, `preference`, `data`, `spread`, `price`, `idle_gpus`, `node_size`, `jobs_there` or `fullness`.
     pub name: String,
     pub value: i64,
+    /// What the value counts; empty where it is yes (1) or no (0).
+    #[serde(default)]
+    pub unit: String,
     /// The value in words, for example `it runs 2 jobs`.
     pub clause: String,
     /// The first term that differs from the chosen cluster's; of the chosen cluster, from the next best one's.

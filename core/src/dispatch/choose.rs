@@ -3,8 +3,9 @@
 use crate::{
     dispatch::{Ranked, Term, Waiting, gang_total, pack::Packing, room::Room, site::Open},
     id::ClusterId,
+    preference,
     resources::Resources,
-    sentence::{amount, count},
+    sentence::{amount, count, list},
 };
 
 /// A cluster with room for the job. Terms in the order of their weight; smaller is better.
@@ -17,7 +18,8 @@ pub(crate) struct Candidate {
     free: Resources,
     /// Of the usable nodes when empty.
     total: Resources,
-    terms: [Term; 5],
+    /// Of all candidates of a job the same ones.
+    terms: Vec<Term>,
 }
 
 impl Candidate {
@@ -27,19 +29,20 @@ impl Candidate {
         let used: Vec<Resources> =
             packing.nodes.iter().filter_map(|index| empty.nodes.get(*index)).map(|n| n.1).collect();
         let load = load_permille(&packing.left, empty);
-        let terms = [
-            borrowing(borrows),
+        let mut terms = vec![borrowing(borrows)];
+        terms.extend(wishes(site, job, packing.price));
+        terms.extend([
             idle_gpus(job, &used),
             node_size(&used),
-            term("jobs_there", site.attempts, format!("it runs {}", count(site.attempts, "job"))),
-            term("fullness", load, format!("it would be {} % full", load / 10)),
-        ];
+            term("jobs_there", "jobs", site.attempts, format!("it runs {}", count(site.attempts, "job"))),
+            term("fullness", "‰", load, format!("it would be {} % full", load / 10)),
+        ]);
         let (name, free) = (site.cluster.name.clone(), site.free.total());
         Candidate { cluster: site.cluster.id, name, packing, free, total: empty.total(), terms }
     }
 
-    fn key(&self) -> ([i64; 5], &str, ClusterId) {
-        (self.terms.each_ref().map(|term| term.value), &self.name, self.cluster)
+    fn key(&self) -> (Vec<i64>, &str, ClusterId) {
+        (self.terms.iter().map(|term| term.value).collect(), &self.name, self.cluster)
     }
 
     /// Place of the first term that differs.
@@ -50,7 +53,7 @@ impl Candidate {
     /// What people are shown of it, with the term that decided between it and `rival`.
     fn told(&self, rival: Option<&Candidate>) -> Ranked {
         let decided = rival.and_then(|rival| self.differs_at(rival));
-        let mut terms = self.terms.to_vec();
+        let mut terms = self.terms.clone();
         if let Some(term) = decided.and_then(|at| terms.get_mut(at)) {
             term.decided = true;
         }
@@ -74,7 +77,10 @@ pub(crate) fn best(
     mut candidates: Vec<Candidate>,
     job: &Waiting,
 ) -> Option<(Candidate, String, Vec<Ranked>)> {
-    candidates.sort_by(|a, b| a.key().cmp(&b.key()));
+    candidates.sort_by_cached_key(|one| {
+        let (values, name, id) = one.key();
+        (values, name.to_owned(), id)
+    });
     let (best, others) = candidates.split_first()?;
     let fits = format!(
         "{} has room: the job asks for {}, free are {}",
@@ -93,15 +99,53 @@ pub(crate) fn best(
     Some((best.clone(), because, ranked))
 }
 
-fn term(name: &str, value: impl TryInto<i64>, clause: String) -> Term {
+fn term(name: &str, unit: &str, value: impl TryInto<i64>, clause: String) -> Term {
     let value = value.try_into().unwrap_or(i64::MAX);
-    Term { name: name.to_owned(), value, clause, decided: false }
+    Term { name: name.to_owned(), unit: unit.to_owned(), value, clause, decided: false }
+}
+
+/// What the job itself would rather have; nothing of what it does not speak of.
+fn wishes(site: &Open<'_>, job: &Waiting, price: Option<i64>) -> Vec<Term> {
+    let wished = &job.preferences;
+    let mut terms = Vec::new();
+    if !(wished.prefer.is_empty() && wished.avoid.is_empty()) {
+        let (rank, clause) = site.location.rank(wished);
+        terms.push(term("preference", "rank", rank, clause));
+    }
+    if !wished.data.is_empty() {
+        terms.push(data(site, &wished.data));
+    }
+    if !wished.spread.is_empty() {
+        let there = site.of_its_group(job);
+        let clause = format!("it runs {} of group {}", count(there, "job"), wished.spread);
+        terms.push(term("spread", "jobs", there, clause));
+    }
+    if let (Some(most), Some(price)) = (&wished.max_price, price) {
+        let shown = preference::price(price, &most.currency);
+        let unit = format!("{}/10000 an hour", most.currency);
+        terms.push(term("price", &unit, price, format!("it would cost {shown} an hour")));
+    }
+    terms
+}
+
+fn data(site: &Open<'_>, sets: &[String]) -> Term {
+    let lacks = site.location.lacks(sets);
+    let clause = match lacks.as_slice() {
+        [] => {
+            format!("{} near it", if sets.len() == 1 { "its data set is" } else { "all its data sets are" })
+        }
+        missing => {
+            let names: Vec<String> = missing.iter().map(|set| (*set).to_owned()).collect();
+            format!("{} of its {} not near it: {}", names.len(), count(sets.len(), "data set"), list(&names))
+        }
+    };
+    term("data", "data sets", lacks.len(), clause)
 }
 
 /// What is guaranteed is taken before anything is borrowed.
 fn borrowing(borrows: bool) -> Term {
     let clause = if borrows { "its queue would borrow" } else { "its queue borrows nothing" };
-    term("borrowing", i64::from(borrows), clause.to_owned())
+    term("borrowing", "", i64::from(borrows), clause.to_owned())
 }
 
 /// GPUs on the nodes used that the job leaves alone: work without GPUs keeps off GPU nodes.
@@ -109,7 +153,7 @@ fn idle_gpus(job: &Waiting, used: &[Resources]) -> Term {
     let asked = gang_total(&job.gang).gpus;
     let there: i64 = used.iter().map(|node| node.gpus).sum();
     let blocked = if asked == 0 { there } else { 0 };
-    term("idle_gpus", blocked, format!("it would take nodes with {blocked} GPUs without using them"))
+    term("idle_gpus", "GPUs", blocked, format!("it would take nodes with {blocked} GPUs without using them"))
 }
 
 /// The largest node used, in powers of two: small work keeps large nodes free for large work.
@@ -117,7 +161,7 @@ fn node_size(used: &[Resources]) -> Term {
     let gpus = used.iter().map(|node| node.gpus).max().unwrap_or(0);
     let cores = used.iter().map(|node| node.cpu_milli).max().unwrap_or(0) / 1_000;
     let class = i128::from(gpus) * 64 + i128::from(cores.max(1).ilog2());
-    term("node_size", class, format!("its nodes have up to {}", amount_of_node(gpus, cores)))
+    term("node_size", "class", class, format!("its nodes have up to {}", amount_of_node(gpus, cores)))
 }
 
 fn amount_of_node(gpus: i64, cores: i64) -> String {

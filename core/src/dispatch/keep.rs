@@ -12,10 +12,12 @@ use std::collections::BTreeSet;
 use crate::{
     dispatch::{
         Cluster, Waiting, gang_total,
-        pack::{Charge, Kind, Limits, Packing},
+        pack::{Charge, Limits, Packing},
         plan::Pass,
+        price::Prices,
         quota::Place,
         room::Room,
+        site::Open,
         turns::Class,
     },
     id::{AttemptId, JobId},
@@ -126,7 +128,7 @@ impl Pass<'_> {
             let limits = self.quotas.limits(group.place);
             let sites = self.sites.iter().filter(|site| site.may_take(job));
             let mut packings =
-                sites.filter_map(|site| site.empty.pack_within(&site.kinds, &job.gang, &limits).ok());
+                sites.filter_map(|site| site.pack(&site.empty, job, &limits, self.prices()).ok());
             packings.any(|packing| self.quotas.is_guaranteed(place, &packing.charge))
         })
     }
@@ -137,7 +139,7 @@ impl Pass<'_> {
         let since = job.submitted_at.plus_millis(STARVES_AFTER_MS);
         let sites = self.sites.iter().enumerate().filter(|(_, site)| site.may_take(job));
         let hopes = sites.filter_map(|(index, site)| {
-            let hope = hope_at(index, site.cluster, &site.kinds, job, &limits, since)?;
+            let hope = hope_at((index, site), job, &limits, since, self.prices())?;
             Some((work_before(site.cluster, since), index, hope))
         });
         hopes.min_by_key(|(work, index, _)| (*work, *index)).map(|(.., hope)| hope)
@@ -145,17 +147,17 @@ impl Pass<'_> {
 }
 
 fn hope_at(
-    site: usize,
-    cluster: &Cluster,
-    kinds: &[Kind],
+    (site, open): (usize, &Open<'_>),
     job: &Waiting,
     limits: &Limits,
     since: Timestamp,
+    prices: Prices<'_>,
 ) -> Option<Hope> {
+    let cluster = open.cluster;
     let since_then = cluster.attempts.iter().filter(|held| held.assigned_at >= since);
     let stays: BTreeSet<AttemptId> = since_then.map(|held| held.id).collect();
-    let packing =
-        Room::beside(cluster, |id| stays.contains(&id)).pack_within(kinds, &job.gang, limits).ok()?;
+    let room = Room::beside(cluster, |id| stays.contains(&id));
+    let packing = open.pack(&room, job, limits, prices).ok()?;
     Some(Hope { site, beside: packing.left, charge: packing.charge })
 }
 

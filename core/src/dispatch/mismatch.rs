@@ -14,13 +14,16 @@ pub(crate) fn mismatch(name: &str, room: &Room, no_fit: &NoFit) -> Option<(Strin
     }
     let selected: Vec<&Face> = room.faces.iter().filter(|face| wish.selects(face)).collect();
     let met: Vec<&Face> = selected.iter().filter(|face| wish.is_met_by(face)).copied().collect();
+    let lasting: Vec<&Face> = met.iter().filter(|face| wish.puts_up_with_market(face)).copied().collect();
     let whose = format!("its {} asks for", pod(&no_fit.role));
     Some(if selected.is_empty() {
         no_label(name, room, wish, &whose)
     } else if met.is_empty() {
         no_affinity(name, wish, &whose)
+    } else if lasting.is_empty() {
+        only_spot(name, &met, no_fit)
     } else {
-        tainted(name, &met, no_fit)
+        tainted(name, &lasting, no_fit)
     })
 }
 
@@ -54,6 +57,21 @@ fn no_affinity(name: &str, wish: &NodeWish, whose: &str) -> (String, String) {
     let sentence =
         format!("no node of {name} meets the node affinity ({}) that {whose}", terms.join("; or "));
     let next = "label a node accordingly, or correct the affinity; then cancel the job and submit it again";
+    (sentence, next.to_owned())
+}
+
+fn only_spot(name: &str, met: &[&Face], no_fit: &NoFit) -> (String, String) {
+    let whose = pod(&no_fit.role);
+    let sentence = if met.iter().all(|face| face.labels.is_empty()) {
+        format!(
+            "whether nodes of {name} can be taken away is not known, and its {whose} may not run on spot nodes"
+        )
+    } else {
+        format!(
+            "every node of {name} that its {whose} may use can be taken away, and it may not run on spot nodes"
+        )
+    };
+    let next = "add nodes that are not spot, or cancel the job and submit it with --spot allow";
     (sentence, next.to_owned())
 }
 

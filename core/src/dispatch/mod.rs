@@ -18,6 +18,7 @@ mod explain;
 mod flood_tests;
 mod group;
 mod keep;
+mod location;
 mod mismatch;
 #[cfg(test)]
 mod node_tests;
@@ -30,6 +31,9 @@ mod policy_properties;
 mod policy_tests;
 pub mod predict;
 pub mod preempt;
+#[cfg(test)]
+mod preference_tests;
+mod price;
 pub mod quota;
 mod refused;
 mod room;
@@ -56,7 +60,9 @@ pub use crate::dispatch::{
 use crate::{
     desired,
     id::{AttemptId, ClusterId, JobId},
-    placement::{Face, NodeWish},
+    meter::Sheet,
+    placement::{Face, Labels, NodeWish},
+    preference::Preferences,
     quota::Policy,
     resources::Resources,
     time::Timestamp,
@@ -88,6 +94,8 @@ pub struct Input {
     pub waiting: Vec<Waiting>,
     /// What people declared about the use of the fleet; empty limits nothing.
     pub policy: Policy,
+    /// Prices in force; needed only where a job has a maximum.
+    pub sheet: Option<Sheet>,
     /// Jobs for which others were asked to stop.
     pub claims: Vec<Claim>,
     pub terms: preempt::Terms,
@@ -101,6 +109,7 @@ impl Default for Input {
             clusters: Vec::new(),
             waiting: Vec::new(),
             policy: Policy::default(),
+            sheet: None,
             claims: Vec::new(),
             terms: preempt::Terms::default(),
             now: Timestamp(0),
@@ -126,6 +135,8 @@ pub struct Cluster {
     pub id: ClusterId,
     pub name: String,
     pub standing: Standing,
+    /// What operators say of it, for example its region and the data sets near it.
+    pub labels: Labels,
     pub nodes: Vec<Node>,
     /// Pods that hold or wait for room: not gone and not finished.
     pub pods: Vec<Pod>,
@@ -164,6 +175,8 @@ pub struct Held {
     pub queue: String,
     /// What it was charged when it was assigned; empty when no flavor was declared then.
     pub usage: Usage,
+    /// As in [`Preferences::spread`].
+    pub spread: String,
     pub assigned_at: Timestamp,
     pub stake: Stake,
 }
@@ -177,6 +190,7 @@ pub struct Waiting {
     pub submitted_at: Timestamp,
     pub gang: Vec<GangPart>,
     pub pinned: Option<ClusterId>,
+    pub preferences: Preferences,
     /// Jobs of its queue that came later and were placed before.
     pub overtaken: u32,
     /// Value of its priority class; the higher goes first within its queue.
@@ -209,6 +223,10 @@ pub enum Cause {
     QuotaNever,
     /// There is room, but not where the job is pinned to.
     Pinned,
+    /// The cluster is, or may be, outside of the regions that the job may run in.
+    Residency,
+    /// The job would cost more there than it may, or the price is not known.
+    MaxPrice,
     /// The cluster's nodes have other labels or taints than a pod of the job accepts.
     NoMatchingNode,
     /// The cluster's nodes that would do have no flavor that the queue may use.
@@ -236,6 +254,8 @@ impl Cause {
             Cause::TooBig => "TOO_BIG",
             Cause::QuotaNever => "QUOTA_NEVER",
             Cause::Pinned => "PINNED",
+            Cause::Residency => "RESIDENCY",
+            Cause::MaxPrice => "MAX_PRICE",
             Cause::NoMatchingNode => "NO_MATCHING_NODE",
             Cause::NoFlavor => "NO_FLAVOR",
             Cause::NoCluster => "NO_CLUSTER",

@@ -9,6 +9,7 @@ use crate::{
         Blocked, Choice, Input, Waiting,
         choose::{Candidate, best},
         plan,
+        price::Prices,
         quota::Quotas,
         refused::refusal,
         site::open,
@@ -47,15 +48,16 @@ fn as_it_stands(job: &Waiting, input: &Input) -> Choice {
     let quotas = Quotas::new(&input.policy, &input.clusters);
     let place = quotas.limited(&job.queue);
     let limits = quotas.limits(place);
+    let prices = Prices { sheet: input.sheet.as_ref(), now: input.now };
     let (mut candidates, mut refused) = (Vec::new(), Vec::new());
     for site in open(&input.clusters, &quotas.flavors).iter().filter(|site| site.is_accepted()) {
-        let packed = site.free.pack_within(&site.kinds, &job.gang, &limits).ok().filter(|_| site.takes(job));
+        let packed = site.pack(&site.free, job, &limits, prices).ok().filter(|_| site.takes(job));
         match packed {
             Some(packing) => {
                 let borrows = place.is_some_and(|place| !quotas.is_guaranteed(place, &packing.charge));
                 candidates.push(Candidate::new(site, job, packing, borrows));
             }
-            None => refused.push(refusal(job, site, false)),
+            None => refused.push(refusal(job, site, false, prices)),
         }
     }
     let ranked = best(candidates, job).map_or_else(Vec::new, |(_, _, ranked)| ranked);

@@ -47,6 +47,8 @@ pub(crate) struct Packing {
     /// Indices of the nodes used, without repetition, ascending.
     pub(crate) nodes: Vec<usize>,
     pub(crate) charge: Charge,
+    /// What it costs an hour in 10⁻⁴ of the currency of the job's maximum; `None` for a job without one.
+    pub(crate) price: Option<i64>,
 }
 
 /// Placements of parts that one search tries before it gives up.
@@ -163,12 +165,12 @@ impl Search<'_> {
         let mut nodes: Vec<usize> = self.put.into_iter().map(|(index, _)| index).collect();
         nodes.sort_unstable();
         nodes.dedup();
-        Packing { left: self.left, nodes, charge }
+        Packing { left: self.left, nodes, charge, price: None }
     }
 }
 
 fn no_fit(part: &GangPart) -> NoFit {
-    NoFit { role: part.role.clone(), requests: part.requests, wish: part.wish.clone() }
+    NoFit { role: part.role.clone(), requests: part.requests, wish: Box::new(part.wish.clone()) }
 }
 
 /// Largest pods first, so that the hardest to place choose first. Ties keep the role's name order.

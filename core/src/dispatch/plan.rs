@@ -12,6 +12,7 @@ use crate::{
         keep::Kept,
         pack::{Charge, Packing},
         preempt::Claimed,
+        price::Prices,
         quota::{Place, Quotas},
         refused::refusal,
         room::Room,
@@ -84,6 +85,11 @@ impl<'a> Pass<'a> {
         }
         let claimed = Claimed::default();
         Pass { input, quotas, sites, groups, turns, kept: None, claimed, assign: Vec::new(), packings: 0 }
+    }
+
+    /// What nodes cost now.
+    pub(super) fn prices(&self) -> Prices<'a> {
+        Prices { sheet: self.input.sheet.as_ref(), now: self.input.now }
     }
 
     fn place_all(&mut self) {
@@ -183,14 +189,15 @@ impl<'a> Pass<'a> {
 
     /// Why the clusters that do not fit do not, told anew only where something changed.
     fn refusals(&mut self, group: usize, job: &Waiting, fitting: &[usize]) -> Vec<Refusal> {
-        let kept = self.kept.as_ref().map(|kept| kept.site);
+        let (kept, prices) = (self.kept.as_ref().map(|kept| kept.site), self.prices());
         let is_kept = |at: usize| kept == Some(at) || self.claimed.beside.contains_key(&at);
         let known = &mut self.groups[group].refusals;
         let accepted = self.sites.iter().enumerate().filter(|(_, site)| site.is_accepted());
         let refused = accepted.filter(|(at, _)| !fitting.contains(at)).map(|(at, site)| {
-            let told = known.entry(at).or_insert_with(|| (site.version, refusal(job, site, is_kept(at))));
+            let tell = || (site.version, refusal(job, site, is_kept(at), prices));
+            let told = known.entry(at).or_insert_with(tell);
             if told.0 != site.version {
-                *told = (site.version, refusal(job, site, is_kept(at)));
+                *told = tell();
             }
             told.1.clone()
         });
@@ -227,12 +234,12 @@ impl<'a> Pass<'a> {
     fn look_closely(&mut self, job: &Waiting, group: usize, site: usize) -> Look {
         let place = self.groups[group].place;
         let limits = self.quotas.limits(place);
-        let Open { free, kinds, version, .. } = &self.sites[site];
+        let Open { free, version, .. } = &self.sites[site];
         let at = *version;
         self.packings += 1;
         let tight = self.beside(site);
         let room = tight.as_ref().unwrap_or(free);
-        let Ok(mut packing) = room.pack_within(kinds, &job.gang, &limits) else {
+        let Ok(mut packing) = self.sites[site].pack(room, job, &limits, self.prices()) else {
             return Look::TooFull { at };
         };
         if tight.is_some() {
@@ -263,10 +270,7 @@ impl<'a> Pass<'a> {
         }
         let usage = self.quotas.usage(&packing.charge);
         let open = &mut self.sites[site];
-        open.free = packing.left;
-        open.attempts += 1;
-        open.set = open.set.with(job.manifest);
-        open.version += 1;
+        open.put(job, packing.left);
         self.assign.push(Assign { job: job.job, cluster: open.cluster.id, because, usage, choice });
         self.turns.leave(job, group);
         self.groups[group].next += 1;

@@ -68,6 +68,7 @@ pub(super) fn held_by(number: u128, queue: &str, gpus: i64) -> Held {
         gang: one_pod(gpus),
         queue: queue.into(),
         usage: [("h100".to_owned(), res(1, 1, gpus))].into(),
+        spread: String::new(),
         assigned_at: Timestamp(0),
         stake: Stake::default(),
     }

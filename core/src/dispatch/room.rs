@@ -23,7 +23,7 @@ pub(crate) struct Room {
 pub(crate) struct NoFit {
     pub(crate) role: String,
     pub(crate) requests: Resources,
-    pub(crate) wish: NodeWish,
+    pub(crate) wish: Box<NodeWish>,
 }
 
 impl Room {

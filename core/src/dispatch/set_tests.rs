@@ -1,4 +1,4 @@
-//! Desired sets: a cluster whose set fills the message to its agent gets nothing more, and says so.
+//! Desired sets: a cluster that holds all that its agent may gets nothing more, and says so.
 
 #![allow(clippy::unwrap_used)]
 
@@ -23,12 +23,12 @@ fn a_full_set_is_told_and_the_job_goes_where_there_is_room() {
         ..Input::default()
     });
     assert_eq!(codes(&alone.blocked[0]), ["CLUSTER_FULL"]);
-    assert!(alone.blocked[0].sentence.contains("message to its agent"), "{:?}", alone.blocked);
+    assert!(alone.blocked[0].sentence.contains("one agent may hold"), "{:?}", alone.blocked);
     let west = cluster(2, "west", &[res(8, 8, 8)]);
     let both = Input { clusters: vec![nearly_full(1, "east"), west], waiting: vec![job], ..Input::default() };
     let told = plan(&both);
     assert_eq!(told.assign[0].cluster.0.as_u128(), 2);
-    assert!(told.assign[0].choice.refused[0].blocker.sentence.contains("message to its agent"));
+    assert!(told.assign[0].choice.refused[0].blocker.sentence.contains("one agent may hold"));
 }
 
 #[test]

@@ -27,6 +27,7 @@ pub(super) fn cluster(number: u128, name: &str, nodes: &[Resources]) -> Cluster 
         id: ClusterId(Uuid::from_u128(number)),
         name: name.into(),
         standing: Standing::Heard,
+        labels: Labels::new(),
         nodes,
         pods: vec![],
         attempts: vec![],
@@ -50,6 +51,7 @@ pub(super) fn waiting(number: u128, gang: Vec<GangPart>) -> Waiting {
         submitted_at: Timestamp(i64::try_from(number).unwrap()),
         gang,
         pinned: None,
+        preferences: Preferences::default(),
         overtaken: 0,
         priority: 0,
         manifest: 4 << 10,
@@ -58,7 +60,8 @@ pub(super) fn waiting(number: u128, gang: Vec<GangPart>) -> Waiting {
 
 pub(super) fn held(id: AttemptId, gang: Vec<GangPart>) -> Held {
     let queue = "research".into();
-    Held { id, gang, queue, usage: Usage::new(), assigned_at: Timestamp(0), stake: Stake::default() }
+    let (usage, spread, stake) = (Usage::new(), String::new(), Stake::default());
+    Held { id, gang, queue, usage, spread, assigned_at: Timestamp(0), stake }
 }
 
 fn one_core(number: u128) -> Waiting {

@@ -209,6 +209,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{cluster}/labels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sets and removes labels; those that are not named stay. */
+        post: operations["clusters_label"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{cluster}/queues": {
         parameters: {
             query?: never;
@@ -930,6 +947,8 @@ export interface components {
             id: string;
             identity?: components["schemas"]["ClusterIdentity"] | null;
             kubernetes_version: string;
+            /** @description What operators say of it, for example its region. Regions and zones that nodes report count before these. */
+            labels?: Record<string, never>;
             /** Format: date-time */
             last_heard_at?: string | null;
             name: string;
@@ -1170,6 +1189,11 @@ export interface components {
             name: string;
             namespace: string;
             uid: string;
+        };
+        /** @description `POST /api/v1/clusters/{cluster}/labels`. */
+        LabelClusterRequest: {
+            /** @description Values by key; null removes the label. Labels that are not named stay. */
+            labels: Record<string, never>;
         };
         /** @description `GET /api/v1/me`: the caller as the server knows it. */
         Me: {
@@ -1728,6 +1752,11 @@ export interface components {
              *     `squadron.dev/on-lost` counts when this is absent, then the queue's default.
              */
             on_lost?: string | null;
+            /**
+             * @description What it says about places, in words as in the annotations `squadron.dev/prefer`, `avoid`, `data`, `spread`,
+             *     `residency`, `max-price` and `spot` of the manifest, which count for what is absent here.
+             */
+            preferences?: Record<string, never>;
             /** @description How urgent it is; without it the manifest's label `kueue.x-k8s.io/priority-class` counts. */
             priority_class?: string | null;
             queue: string;
@@ -1738,8 +1767,10 @@ export interface components {
             clause: string;
             /** @description The first term that differs from the chosen cluster's; of the chosen cluster, from the next best one's. */
             decided: boolean;
-            /** @description Stable word: `borrowing`, `idle_gpus`, `node_size`, `jobs_there` or `fullness`. */
+            /** @description Stable word: `borrowing`, `preference`, `data`, `spread`, `price`, `idle_gpus`, `node_size`, `jobs_there` or `fullness`. */
             name: string;
+            /** @description What the value counts; empty where it is yes (1) or no (0). */
+            unit?: string;
             /** Format: int64 */
             value: number;
         };
@@ -1943,6 +1974,11 @@ export interface components {
             cluster?: string | null;
             /** @description A RayJob (ray.io/v1) as YAML or JSON. */
             manifest: string;
+            /**
+             * @description What it says about places, in words as in the annotations `squadron.dev/prefer`, `avoid`, `data`, `spread`,
+             *     `residency`, `max-price` and `spot` of the manifest, which count for what is absent here.
+             */
+            preferences?: Record<string, never>;
             queue: string;
         };
         /** @description `GET /api/v1/jobs/{id or name}/why`: what the dispatcher wrote when it last looked at the job. */
@@ -2307,6 +2343,31 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["WordRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cluster"];
+                };
+            };
+        };
+    };
+    clusters_label: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cluster: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LabelClusterRequest"];
             };
         };
         responses: {

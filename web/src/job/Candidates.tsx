@@ -2,9 +2,13 @@ import type { Candidate, Refused, Term } from "../api/types";
 import { resources } from "../format/amount";
 import { TableFrame } from "../ui/Layout";
 
-const TITLES: Record<string, string> = { borrowing: "Borrowing", idle_gpus: "Idle GPUs", node_size: "Node size", jobs_there: "Jobs there", fullness: "Fullness" };
+const TITLES: Record<string, string> = { borrowing: "Borrowing", preference: "Preference", data: "Data", spread: "Spread", price: "Price", idle_gpus: "Idle GPUs", node_size: "Node size", jobs_there: "Jobs there", fullness: "Fullness" };
 const MEANINGS: Record<string, string> = {
   borrowing: "1 where its queue would go beyond its guarantee, 0 where it would not",
+  preference: "Place in the job's own list; after all of it what is in no list, then what the job avoids",
+  data: "Its data sets that are not near",
+  spread: "Jobs of its group there, from which it keeps apart",
+  price: "What it would cost an hour with its minimum of workers",
   idle_gpus: "GPUs on the nodes it would take that it does not ask for",
   node_size: "The largest of those nodes: large nodes stay free for large work",
   jobs_there: "Jobs that run there",
@@ -71,5 +75,6 @@ function Refusals({ refused }: { refused: Refused[] }) {
 }
 
 function value(term: Term): string {
+  if (term.name === "price") return `${(term.value / 10000).toFixed(2)} ${(term.unit ?? "").split("/")[0]}`;
   return term.name === "fullness" ? `${(term.value / 10).toFixed(1)} %` : String(term.value);
 }

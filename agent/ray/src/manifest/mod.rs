@@ -6,14 +6,16 @@
 mod gang;
 mod image;
 mod metadata;
+mod preference;
 mod wish;
 mod yaml;
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use squadron_core::{placement::NodeWish, resources::Resources};
+use squadron_core::{placement::NodeWish, preference::Texts, resources::Resources};
 
+pub use self::preference::stating;
 pub(crate) use self::yaml::read_yaml;
 use crate::{
     names, object, schema,
@@ -33,6 +35,8 @@ pub struct ParsedRayJob {
     pub manifest: Value,
     /// Pods that must run at the same time for the job to make progress.
     pub gang: Vec<GangMember>,
+    /// Preferences that its annotations state; they can be read.
+    pub preferences: Texts,
 }
 
 /// Equal pods of a gang.
@@ -88,6 +92,7 @@ pub fn parse(text: &str) -> Result<ParsedRayJob, Vec<FieldError>> {
         namespace: Some(object::namespace(&manifest).to_owned()).filter(|name| !name.is_empty()),
         labels: serde_json::from_value(labels.clone()).unwrap_or_default(),
         gang: gang::of(&manifest),
+        preferences: preference::texts(&manifest),
         manifest,
     })
 }
@@ -116,6 +121,7 @@ fn check_kind(manifest: &Value) -> Vec<FieldError> {
 fn check_all(manifest: &Value) -> Vec<FieldError> {
     let mut found = schema::check::check(manifest, schema::ray_job(), "");
     found.extend(metadata::check(object::at(manifest, &["metadata"])));
+    found.extend(preference::check(manifest));
     if !found.is_empty() {
         return found;
     }

@@ -20,6 +20,7 @@ pub(super) fn of(pod: &Value) -> NodeWish {
         labels: selector.into_iter().flatten().filter_map(label).collect(),
         affinity: affinity(object::list(spec, REQUIRED)),
         tolerations: object::list(spec, &["tolerations"]).iter().map(toleration).collect(),
+        no_spot: false,
     }
 }
 

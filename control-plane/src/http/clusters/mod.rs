@@ -1,5 +1,6 @@
 //! Clusters: invite, accept, revoke, look at.
 
+mod labels;
 mod view;
 
 use axum::{
@@ -35,7 +36,7 @@ const CODE_MS: i64 = 3_600_000;
 
 /// These routes' part of the OpenAPI document.
 #[derive(OpenApi)]
-#[openapi(paths(add, list, describe, accept, clear_alarm, revoke))]
+#[openapi(paths(add, list, describe, accept, clear_alarm, revoke, labels::label))]
 pub struct Doc;
 
 pub fn mount(routes: Routes) -> Routes {
@@ -45,6 +46,7 @@ pub fn mount(routes: Routes) -> Routes {
         .get(route::CLUSTER, Access::Needs(Action::ReadClusters), describe)
         .post(route::CLUSTER_ACCEPT, Access::Needs(Action::ManageClusters), accept)
         .post(route::CLUSTER_CLEAR_ALARM, Access::Needs(Action::ManageClusters), clear_alarm)
+        .post(route::CLUSTER_LABELS, Access::Needs(Action::ManageClusters), labels::label)
         .post(route::CLUSTER_REVOKE, Access::Needs(Action::ManageClusters), revoke)
 }
 

@@ -34,6 +34,7 @@ pub fn show(row: Cluster, capacity: Option<Capacity>, now: Timestamp, settings: 
         allocatable: capacity.allocatable,
         free: capacity.free,
         alarm: row.alarm,
+        labels: row.labels,
         version: row.version,
     }
 }
@@ -130,6 +131,7 @@ mod tests {
             lease_ms: 0,
             desired_generation: 0,
             alarm: String::new(),
+            labels: Default::default(),
             version: 1,
         }
     }

@@ -1,13 +1,15 @@
-//! The queue and the cluster that a submission names, or who was probably meant.
+//! The queue, the cluster and the priority class that a submission names, or who was probably meant.
 
 use squadron_api::error::Code;
 use squadron_core::{
     id::ClusterId,
     lease::QueueLease,
     name::QueueName,
-    nearest::nearest,
-    sentence::{clip, list},
+    named::{self, Misnamed, PRIORITY_LABEL, Wrong},
+    quota::PriorityClass,
+    sentence::clip,
 };
+use squadron_ray::manifest::ParsedRayJob;
 
 use crate::{
     http::error::{Api, Result},
@@ -19,31 +21,43 @@ pub async fn queue(app: &AppState, name: &str) -> Result<(QueueName, QueueLease)
     if let Some(lease) = app.store.queue_lease(name).await? {
         let name = QueueName::new(name)?;
         let below = app.store.queues_below(&name).await?;
-        return if below.is_empty() { Ok((name, lease)) } else { Err(inner(&name, &below)) };
+        named::leaf(name.as_str(), &below).map_err(|wrong| refused(&wrong))?;
+        return Ok((name, lease));
     }
     let queues: Vec<String> = app.store.queues().await?.into_iter().map(|queue| queue.name).collect();
-    let shown = clip(name, 80);
-    let (detail, near) = match nearest(name, queues.iter().map(String::as_str)) {
-        Some(near) => (format!("there is no queue {shown:?}; did you mean {near:?}?"), near),
-        None => (format!("there is no queue {shown:?}"), ""),
-    };
-    let known = if queues.is_empty() { "none".to_owned() } else { list(&queues) };
-    let example = if near.is_empty() { queues.first().map_or("QUEUE", String::as_str) } else { near };
-    Err(Api::new(
-        Code::UnknownQueue,
-        format!("{detail} Queues: {known}").replace("\" Queues", "\". Queues"),
-        format!("submit with -q {example}, or have an operator add it: squadron queue add {shown}"),
-    ))
+    let wrong = named::unknown_queue(name, &queues);
+    let example = if wrong.example.is_empty() { "QUEUE" } else { &wrong.example };
+    let next = format!(
+        "submit with -q {example}, or have an operator add it: squadron queue add {}",
+        clip(name, 80)
+    );
+    Err(Api::new(Code::UnknownQueue, wrong.detail, next))
 }
 
-/// Jobs wait in leaves.
-fn inner(name: &QueueName, below: &[String]) -> Api {
-    let example = below.first().map_or("QUEUE", String::as_str);
-    Api::new(
-        Code::Conflict,
-        format!("queue {name} holds other queues, and jobs wait in those: {}", list(below)),
-        format!("submit with -q {example}, or to another of them"),
-    )
+/// The class that the request names, or else the manifest's label; `None` for the ordinary priority.
+pub async fn priority(
+    app: &AppState,
+    asked: Option<&str>,
+    parsed: &ParsedRayJob,
+) -> Result<Option<PriorityClass>> {
+    let label = parsed.labels.get(PRIORITY_LABEL).map(String::as_str);
+    let Some(name) = asked.or(label).filter(|name| !name.is_empty()) else { return Ok(None) };
+    let classes = app.store.priority_classes().await?;
+    named::class(name, &classes).map_err(|wrong| refused(&wrong))
+}
+
+fn refused(wrong: &Misnamed) -> Api {
+    let example = &wrong.example;
+    let (code, next) = match wrong.wrong {
+        Wrong::UnknownQueue => (Code::UnknownQueue, format!("submit with -q {example}")),
+        Wrong::InnerQueue => (Code::Conflict, format!("submit with -q {example}, or to another of them")),
+        Wrong::UnknownPriorityClass => (
+            Code::UnknownPriorityClass,
+            "name one of them, leave it out, or have an administrator declare it: squadron apply -f FILE"
+                .to_owned(),
+        ),
+    };
+    Api::new(code, wrong.detail.clone(), next)
 }
 
 pub async fn cluster(app: &AppState, name: &str) -> Result<ClusterId> {

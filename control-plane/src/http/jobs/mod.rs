@@ -5,10 +5,9 @@
 pub mod cancel;
 mod decisions;
 mod detail;
-mod known;
+pub mod known;
 mod list;
 mod outlook;
-pub mod priority;
 pub mod submit;
 #[cfg(test)]
 pub mod tests;

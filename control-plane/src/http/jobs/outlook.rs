@@ -21,7 +21,7 @@ use squadron_core::{
     job::JobState,
 };
 
-use super::{find_for, priority, submit, wait};
+use super::{find_for, known, submit, wait};
 use crate::{
     clock,
     http::{
@@ -40,15 +40,21 @@ pub async fn of_manifest(
     caller: Caller,
     Json(request): Json<WhereRequest>,
 ) -> Result<Json<Where>> {
-    let WhereRequest { manifest, queue, cluster } = request;
-    let request =
-        SubmitRequest { manifest, queue, cluster, priority_class: None, on_lost: None, dry_run: true };
+    let WhereRequest { manifest, queue, cluster, preferences } = request;
+    let request = SubmitRequest {
+        manifest,
+        queue,
+        cluster,
+        priority_class: None,
+        on_lost: None,
+        preferences,
+        dry_run: true,
+    };
     let (new, parsed) = submit::check(&app, &caller, &request).await?;
     submit::refuse_extras(&parsed)?;
-    let class = priority::of(&app, None, &parsed).await?;
-    let mut input = submit::fleet(&app).await?;
+    let class = known::priority(&app, None, &parsed).await?;
     let job = submit::as_waiting(&new, class.map_or(0, |class| class.value));
-    input.waiting.push(job.clone());
+    let input = submit::fleet(&app, vec![job.clone()]).await?;
     Ok(Json(look(&app, input, job).await?))
 }
 
@@ -61,7 +67,7 @@ pub async fn of_job(
     Path(job): Path<String>,
 ) -> Result<Json<Where>> {
     let row = find_for(&app, &caller, &job).await?;
-    let input = submit::fleet(&app).await?;
+    let input = submit::fleet(&app, Vec::new()).await?;
     let waiting = input.waiting.iter().find(|waiting| waiting.job == row.id).cloned();
     match waiting.filter(|_| row.state == JobState::Queued) {
         Some(waiting) => Ok(Json(look(&app, input, waiting).await?)),

@@ -18,6 +18,8 @@ use squadron_core::{
     job::marks,
     lease::{Refusal, Wish, choose},
     name::K8sName,
+    placement::NodeWish,
+    preference::{Fault, Preferences, read},
     quota::PriorityClass,
 };
 use squadron_ray::{
@@ -32,7 +34,7 @@ use squadron_store::{
 };
 use uuid::Uuid;
 
-use super::{find, known, priority, view};
+use super::{find, known, view};
 use crate::{
     clock,
     http::{
@@ -61,8 +63,8 @@ pub async fn submit(
     let key = key(&headers, &caller, &request)?;
     let (new, parsed) = check(&app, &caller, &request).await?;
     refuse_extras(&parsed)?;
-    let class = priority::of(&app, request.priority_class.as_deref(), &parsed).await?;
-    let warnings = warnings(&new, &parsed, clusters(&app).await?);
+    let class = known::priority(&app, request.priority_class.as_deref(), &parsed).await?;
+    let warnings = warnings(&new, &parsed, &clusters(&app, as_waiting(&new, 0)).await?);
     if request.dry_run {
         let before = app.store.before_in_queue(&new, class.as_ref().map_or(0, |class| class.value)).await?;
         let link = format!("{}/jobs", app.settings.public_url);
@@ -91,27 +93,42 @@ pub fn checked(text: &str) -> Result<ParsedRayJob> {
 }
 
 /// The pods that must run at the same time, as they are stored.
-pub fn gang(parsed: &ParsedRayJob) -> Vec<GangPart> {
+pub fn gang(parsed: &ParsedRayJob, preferences: &Preferences) -> Vec<GangPart> {
+    let no_spot = preferences.no_spot;
     let parts = parsed.gang.iter().map(|member| GangPart {
         role: member.role.clone(),
         count: member.count,
         requests: member.requests,
-        wish: member.wish.clone(),
+        wish: NodeWish { no_spot, ..member.wish.clone() },
     });
     parts.collect()
 }
 
-/// The clusters as the dispatcher would look at them now, without the jobs that wait.
-async fn clusters(app: &AppState) -> Result<Input> {
-    let silence = page::silence(app);
-    let look = app.store.txn("job.clusters", &silence, |db, silence| Box::pin(waiting::fleet(db, *silence)));
+/// What the dispatcher would look at if this were the only job that waits.
+async fn clusters(app: &AppState, job: Waiting) -> Result<Input> {
+    let asked = (page::silence(app), job);
+    let look = app.store.txn("job.clusters", &asked, |db, (silence, job)| {
+        Box::pin(async move {
+            let mut input = waiting::fleet(db, *silence).await?;
+            input.waiting.push(job.clone());
+            waiting::add_prices(db, &mut input).await?;
+            Ok(input)
+        })
+    });
     Ok(look.await?)
 }
 
-/// What the dispatcher would look at now.
-pub async fn fleet(app: &AppState) -> Result<Input> {
-    let silence = page::silence(app);
-    let look = app.store.txn("job.look", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence)));
+/// What the dispatcher would look at now, with these jobs as well.
+pub async fn fleet(app: &AppState, more: Vec<Waiting>) -> Result<Input> {
+    let asked = (page::silence(app), more);
+    let look = app.store.txn("job.look", &asked, |db, (silence, more)| {
+        Box::pin(async move {
+            let mut input = waiting::snapshot(db, *silence).await?;
+            input.waiting.extend(more.iter().cloned());
+            waiting::add_prices(db, &mut input).await?;
+            Ok(input)
+        })
+    });
     Ok(Input { terms: app.settings.preemption(), ..look.await? })
 }
 
@@ -150,6 +167,9 @@ fn key(headers: &HeaderMap, caller: &Caller, request: &SubmitRequest) -> Result<
     }
     if let Some(on_lost) = &request.on_lost {
         body.update(on_lost.as_bytes());
+    }
+    if !request.preferences.is_empty() {
+        body.update(format!("{:?}", request.preferences).as_bytes());
     }
     Ok(Some(Key { owner: caller.actor.subject.clone(), key: text.to_owned(), body: body.finalize().into() }))
 }
@@ -219,6 +239,8 @@ async fn new_job(
     let on_lost = wish(request.on_lost.as_deref(), parsed)
         .and_then(|wish| choose(&wish, lease))
         .map_err(|refusal| policy_refused(&refusal))?;
+    let texts = request.preferences.clone().over(parsed.preferences.clone());
+    let preferences = read(&texts).map_err(|faults| preferences_refused(&faults))?;
     let pinned = match &request.cluster {
         Some(name) => Some(known::cluster(app, name).await?),
         None => None,
@@ -232,9 +254,10 @@ async fn new_job(
         queue: queue.to_string(),
         owner: caller.actor.subject.clone(),
         manifest: request.manifest.clone(),
-        rayjob: parsed.manifest.to_string(),
-        gang: gang(parsed),
+        rayjob: manifest::stating(&parsed.manifest, &texts).to_string(),
+        gang: gang(parsed, &preferences),
         pinned,
+        preferences,
         on_lost,
         submitted_at: clock::now(),
     })
@@ -251,12 +274,26 @@ pub fn wish(asked: Option<&str>, parsed: &ParsedRayJob) -> std::result::Result<W
     })
 }
 
+fn preferences_refused(faults: &[Fault]) -> Api {
+    let problem = |fault: &Fault| FieldProblem {
+        path: format!("preferences.{}", fault.field.word().replace('-', "_")),
+        problem: fault.problem.clone(),
+    };
+    let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    Api::new(
+        Code::BadRequest,
+        format!("the preferences cannot be read: {}", told.join("; ")),
+        "correct them; nothing was changed",
+    )
+    .fields(faults.iter().map(problem).collect())
+}
+
 fn policy_refused(refusal: &Refusal) -> Api {
     Api::new(Code::BadRequest, refusal.to_string(), "change --on-lost or the annotation squadron.dev/on-lost")
 }
 
 /// What is legal but probably not meant.
-fn warnings(new: &NewJob, parsed: &ParsedRayJob, mut input: Input) -> Vec<String> {
+fn warnings(new: &NewJob, parsed: &ParsedRayJob, input: &Input) -> Vec<String> {
     let mut warnings = Vec::new();
     if parsed.namespace.is_none() {
         warnings.push("the manifest names no namespace, so the job goes to namespace default".to_owned());
@@ -269,14 +306,19 @@ fn warnings(new: &NewJob, parsed: &ParsedRayJob, mut input: Input) -> Vec<String
             "spec.suspend is true, so the job will not start in its cluster until that changes".to_owned(),
         );
     }
-    input.waiting = vec![as_waiting(new, 0)];
     let lasts = |code| {
         matches!(
             code,
-            Cause::TooBig | Cause::QuotaNever | Cause::NoMatchingNode | Cause::NoFlavor | Cause::NoCluster
+            Cause::TooBig
+                | Cause::QuotaNever
+                | Cause::Residency
+                | Cause::MaxPrice
+                | Cause::NoMatchingNode
+                | Cause::NoFlavor
+                | Cause::NoCluster
         )
     };
-    for blocked in plan(&input).blocked {
+    for blocked in plan(input).blocked {
         let lasting = blocked.blockers.iter().filter(|blocker| lasts(blocker.code));
         warnings.extend(lasting.map(|blocker| format!("{}; {}", blocker.sentence, blocker.try_this)));
     }
@@ -292,6 +334,7 @@ pub fn as_waiting(new: &NewJob, priority: i32) -> Waiting {
         submitted_at: new.submitted_at,
         gang: new.gang.clone(),
         pinned: new.pinned,
+        preferences: new.preferences.clone(),
         overtaken: 0,
         priority,
         manifest: desired::rounded(new.rayjob.len() as u64),

@@ -54,7 +54,7 @@ pub async fn of_text(
     body: String,
 ) -> Result<Json<WhatIf>> {
     let declared = yaml::read(&body).map_err(refused)?;
-    let input = submit::fleet(&app).await?;
+    let input = submit::fleet(&app, Vec::new()).await?;
     Ok(Json(compare(&app, input, &declared, query.prune).await?))
 }
 
@@ -62,7 +62,7 @@ pub async fn of_text(
 #[utoipa::path(post, path = route::QUEUE_WHAT_IF, tag = "queues", operation_id = "what_if", request_body = QuotaEdits,
     responses((status = 200, body = WhatIf)))]
 pub async fn of_edits(State(app): State<AppState>, Json(request): Json<QuotaEdits>) -> Result<Json<WhatIf>> {
-    let input = submit::fleet(&app).await?;
+    let input = submit::fleet(&app, Vec::new()).await?;
     let declared = edited(&input.policy, &request.edits).map_err(|problem| refused(vec![problem]))?;
     Ok(Json(compare(&app, input, &declared, false).await?))
 }

@@ -4,7 +4,7 @@ use axum::{Json, body::Bytes, extract::State};
 use rand::seq::IndexedRandom as _;
 use serde_json::{Value, json};
 use squadron_api::{error::Code, job::SubmitRequest};
-use squadron_core::name::QueueName;
+use squadron_core::{name::QueueName, preference::Texts};
 use squadron_ray::{
     manifest,
     submission::{self, Choices, Submission},
@@ -37,7 +37,7 @@ pub async fn submit(State(app): State<AppState>, caller: Caller, body: Bytes) ->
     let choices = submission::choices(&submission).map_err(|errors| Refusal::fields(&errors))?;
     let request = request(&app, &submission, &id, &choices).await?;
     let (new, parsed) = jobs::submit::check(&app, &caller, &request).await.map_err(queue_by_metadata)?;
-    let class = jobs::priority::of(&app, None, &parsed).await?;
+    let class = jobs::known::priority(&app, None, &parsed).await?;
     let kept = NewSubmission {
         submission_id: id.clone(),
         entrypoint: submission.entrypoint.clone(),
@@ -78,6 +78,7 @@ async fn request(
         cluster: choices.cluster.clone(),
         priority_class: None,
         on_lost: None,
+        preferences: Texts::default(),
         dry_run: false,
     })
 }

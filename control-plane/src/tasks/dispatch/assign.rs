@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 
 use squadron_core::{
     attempt::{Event, Job, Step, advance as decide},
-    desired,
     dispatch::{Assign, Cluster, Input},
     id::{ClusterId, JobId},
 };
@@ -21,9 +20,6 @@ use squadron_store::{
 };
 
 use crate::{clock, state::AppState};
-
-// What the plan takes for the length of a message fits into one.
-const _: () = assert!(desired::LIMIT <= squadron_proto::DESIRED_LIMIT as u64);
 
 /// Commits a batch; answers the new versions of the jobs that were assigned. Others changed after the snapshot.
 pub(super) async fn commit(

@@ -105,6 +105,21 @@ async fn an_object_is_told_of_until_it_tells_the_end_itself() {
 }
 
 #[tokio::test]
+async fn refused_objects_hide_neither_jobs_nor_other_clusters() {
+    let (store, east, job, mut db) = begun().await;
+    let west = fixture::cluster(&store, "west").await;
+    for uid in ["a", "b", "c"] {
+        refused(&mut db, east, &fact(uid), &not_allowed(), NOW).await.unwrap();
+    }
+    imported(&mut db, east, &fact("u"), job, NOW).await.unwrap();
+    refused(&mut db, west, &fact("w"), &not_allowed(), NOW).await.unwrap();
+    let told = store.arrivals_to_tell(2).await.unwrap();
+    let mut uids: Vec<_> = told.iter().map(|row| row.uid.as_str()).collect();
+    uids.sort_unstable();
+    assert_eq!(uids, ["a", "u", "w"]);
+}
+
+#[tokio::test]
 async fn an_object_goes_once_and_stays_known() {
     let (store, east, job, mut db) = begun().await;
     imported(&mut db, east, &fact("u"), job, NOW).await.unwrap();

@@ -45,13 +45,15 @@ pub struct Source {
 }
 
 impl Store {
-    /// Objects that stand and do not tell the end of their job yet, by cluster and uid; at most `limit`.
+    /// Objects that stand and do not tell the end of their job yet; at most `limit` of each cluster, those that became jobs
+    /// first.
     pub async fn arrivals_to_tell(&self, limit: i64) -> Result<Vec<ToldRow>> {
         let rows = sqlx::query(
             "select a.cluster_id, a.uid, a.namespace, a.name, a.edited, a.refusal, a.sentence as refused_because, a.job_id,
                     j.state, j.reason, j.sentence, j.started_at, j.ended_at
-             from arrival a left join job j on j.id = a.job_id
-             where a.gone_at is null and a.settled_at is null order by a.cluster_id, a.uid limit $1",
+             from (select *, row_number() over (partition by cluster_id order by job_id is null, uid) as place
+                   from arrival where gone_at is null and settled_at is null) a
+             left join job j on j.id = a.job_id where a.place <= $1 order by a.cluster_id, a.uid",
         )
         .bind(limit)
         .fetch_all(self.pool())

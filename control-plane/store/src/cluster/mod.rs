@@ -6,11 +6,12 @@
 pub mod agent;
 pub mod enrol;
 pub mod invite;
+pub mod label;
 pub mod lease;
 
 use serde::{Deserialize, Serialize};
 use sqlx::{Row, postgres::PgRow};
-use squadron_core::{id::ClusterId, time::Timestamp};
+use squadron_core::{id::ClusterId, placement::Labels, time::Timestamp};
 
 use crate::{Result, Store, StoreError, stamp, stamp_opt, token::Digest};
 
@@ -76,6 +77,8 @@ pub struct Cluster {
     pub lease_ms: u64,
     pub desired_generation: u64,
     pub alarm: String,
+    /// What operators say of it.
+    pub labels: Labels,
     pub version: i64,
 }
 
@@ -144,6 +147,7 @@ fn read(row: &PgRow) -> Result<Cluster> {
         lease_ms: unsigned(row.try_get("lease_ms")?),
         desired_generation: unsigned(row.try_get("desired_generation")?),
         alarm: row.try_get("alarm")?,
+        labels: row.try_get::<sqlx::types::Json<_>, _>("labels")?.0,
         version: row.try_get("version")?,
     })
 }
@@ -161,7 +165,7 @@ fn identity(row: &PgRow) -> Result<Option<Identity>> {
 }
 
 /// Columns that only count upwards from zero.
-fn unsigned(column: i64) -> u64 {
+pub(crate) fn unsigned(column: i64) -> u64 {
     u64::try_from(column).unwrap_or(0)
 }
 

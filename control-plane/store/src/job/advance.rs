@@ -11,7 +11,12 @@ use squadron_core::{
     id::{ClusterId, JobId},
 };
 
-use crate::{Result, StoreError, at, at_opt, job::state, stamp, stamp_opt};
+use crate::{
+    Result, StoreError, at, at_opt,
+    desired::{Generations, next_generations},
+    job::state,
+    stamp, stamp_opt,
+};
 
 /// The constraint that refuses a second live attempt of a job.
 pub const SECOND_LIVE_ATTEMPT: &str = "attempt_live";
@@ -108,27 +113,9 @@ pub async fn save(db: &mut PgConnection, step: &Step) -> Result<i64> {
 
 /// Writes steps of different jobs. Answers the jobs' new versions.
 pub async fn save_all(db: &mut PgConnection, steps: &[Step]) -> Result<BTreeMap<JobId, i64>> {
-    let generations = next_generations(db, steps).await?;
+    let generations = next_generations(db, steps.iter().filter_map(|step| step.desired_changed)).await?;
     save_attempts(db, steps, &generations).await?;
     save_jobs(db, steps).await
-}
-
-type Generations = BTreeMap<ClusterId, i64>;
-
-/// The desired sets of these clusters changed: each has its next generation.
-async fn next_generations(db: &mut PgConnection, steps: &[Step]) -> Result<Generations> {
-    let changed: BTreeSet<_> = steps.iter().filter_map(|step| step.desired_changed).collect();
-    if changed.is_empty() {
-        return Ok(Generations::new());
-    }
-    let rows = sqlx::query(
-        "update cluster set desired_generation = desired_generation + 1 where id = any ($1)
-         returning id, desired_generation",
-    )
-    .bind(changed.iter().map(|cluster| cluster.0).collect::<Vec<_>>())
-    .fetch_all(db)
-    .await?;
-    rows.iter().map(|row| Ok((ClusterId(row.try_get("id")?), row.try_get("desired_generation")?))).collect()
 }
 
 async fn save_jobs(db: &mut PgConnection, steps: &[Step]) -> Result<BTreeMap<JobId, i64>> {
@@ -166,21 +153,24 @@ async fn save_attempts(db: &mut PgConnection, steps: &[Step], generations: &Gene
     if rows.is_empty() {
         return Ok(());
     }
-    let released = |step: &Step| step.desired_changed.and_then(|cluster| generations.get(&cluster)).copied();
+    let changed = |step: &Step| step.desired_changed.and_then(|cluster| generations.get(&cluster)).copied();
     sqlx::query(
         "insert into attempt (job_id, number, cluster_id, state, object_name, chosen_because, ended_because, assigned_at,
-                              created_at, running_at, ended_at, desired, removed_at, released_generation)
+                              created_at, running_at, ended_at, desired, removed_at, released_generation,
+                              changed_generation, first_generation)
          select s.job_id, s.number, s.cluster_id, s.state, s.object_name, s.chosen_because, s.ended_because, s.assigned_at,
-                s.created_at, s.running_at, s.ended_at, s.desired, s.removed_at, case when not s.desired then s.released end
+                s.created_at, s.running_at, s.ended_at, s.desired, s.removed_at, case when not s.desired then s.changed end,
+                coalesce(s.changed, 0), coalesce(s.changed, 0)
          from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[],
                      $8::timestamptz[], $9::timestamptz[], $10::timestamptz[], $11::timestamptz[], $12::boolean[],
                      $13::timestamptz[], $14::bigint[])
              as s (job_id, number, cluster_id, state, object_name, chosen_because, ended_because, assigned_at, created_at,
-                   running_at, ended_at, desired, removed_at, released)
+                   running_at, ended_at, desired, removed_at, changed)
          on conflict (job_id, number) do update
          set state = excluded.state, ended_because = excluded.ended_because, created_at = excluded.created_at,
              running_at = excluded.running_at, ended_at = excluded.ended_at, desired = excluded.desired,
              removed_at = excluded.removed_at,
+             changed_generation = greatest(attempt.changed_generation, excluded.changed_generation),
              released_generation = case when not excluded.desired
                                         then coalesce(excluded.released_generation, attempt.released_generation) end",
     )
@@ -197,7 +187,7 @@ async fn save_attempts(db: &mut PgConnection, steps: &[Step], generations: &Gene
     .bind(rows.iter().map(|(_, one)| at_opt(one.ended_at)).collect::<Vec<_>>())
     .bind(rows.iter().map(|(_, one)| one.desired).collect::<Vec<_>>())
     .bind(rows.iter().map(|(_, one)| at_opt(one.removed_at)).collect::<Vec<_>>())
-    .bind(rows.iter().map(|(step, _)| released(step)).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(step, _)| changed(step)).collect::<Vec<_>>())
     .execute(db)
     .await?;
     Ok(())

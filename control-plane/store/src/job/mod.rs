@@ -13,17 +13,18 @@ pub mod waiting;
 
 use std::collections::BTreeMap;
 
-use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
+use sqlx::{PgConnection, Postgres, QueryBuilder, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     dispatch::{Blocker, GangPart},
     id::{ClusterId, JobId},
     job::JobState,
     lease::{Chosen, Policy, Refusal},
+    preference::Preferences,
     time::Timestamp,
 };
 use uuid::Uuid;
 
-use crate::{Result, Store, StoreError, at, at_opt, stamp, stamp_opt};
+use crate::{Result, Store, StoreError, at, stamp, stamp_opt};
 
 /// A job that is about to exist.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,6 +40,8 @@ pub struct NewJob {
     pub rayjob: String,
     pub gang: Vec<GangPart>,
     pub pinned: Option<ClusterId>,
+    /// What it says about places.
+    pub preferences: Preferences,
     /// What happens to it when its cluster is lost, and why.
     pub on_lost: Chosen,
     pub submitted_at: Timestamp,
@@ -97,8 +100,8 @@ pub const NO_SUCH_QUEUE: &str = "job_queue_fkey";
 pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
     sqlx::query(
         "insert into job (id, name, namespace, queue, state, sentence, owner, manifest, rayjob, gang, pinned_cluster,
-                          submitted_at, on_lost, on_lost_because, resumes)
-         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11, $12, $13,
+                          submitted_at, on_lost, on_lost_because, preferences, resumes)
+         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
                  coalesce($8::jsonb #>> '{metadata,annotations,squadron.dev/resumes}' = 'true', false))",
     )
     .bind(job.id.0)
@@ -114,6 +117,7 @@ pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
     .bind(at(job.submitted_at))
     .bind(job.on_lost.policy.word())
     .bind(&job.on_lost.because)
+    .bind(Json(&job.preferences))
     .execute(db)
     .await?;
     Ok(())
@@ -166,25 +170,16 @@ impl Store {
         rows.iter().map(read).collect()
     }
 
-    /// Jobs that the filter lets through, newest first.
+    /// Jobs that the filter lets through, newest first. Each state is looked up in the index by itself, so that few jobs of
+    /// one state are found as quickly among many of another.
     pub async fn jobs(&self, filter: &Filter) -> Result<Vec<JobRow>> {
-        let rows = sqlx::query(select!(
-            "where (cardinality($1::text[]) = 0 or j.state = any ($1))
-               and ($2::text is null or j.queue = $2)
-               and ($3::text is null or c.name = $3)
-               and ($4::text is null or j.owner = $4)
-               and ($5::timestamptz is null or (j.submitted_at, j.id) < ($5, $6::uuid))
-             order by j.submitted_at desc, j.id desc limit $7"
-        ))
-        .bind(&filter.states)
-        .bind(&filter.queue)
-        .bind(&filter.cluster)
-        .bind(&filter.owner)
-        .bind(at_opt(filter.after.map(|after| after.0)))
-        .bind(filter.after.map(|after| after.1))
-        .bind(filter.limit)
-        .fetch_all(self.pool())
-        .await?;
+        let mut query = QueryBuilder::<Postgres>::new(select!(
+            "where j.id in (select id from (select s.id, s.submitted_at from "
+        ));
+        listed(&mut query, filter);
+        query.push(" order by s.submitted_at desc, s.id desc limit ").push_bind(filter.limit);
+        query.push(") listed) order by j.submitted_at desc, j.id desc");
+        let rows = query.build().fetch_all(self.pool()).await?;
         rows.iter().map(read).collect()
     }
 
@@ -221,6 +216,55 @@ impl Store {
         .await?;
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
+}
+
+/// Jobs as `s`, those of the filter's owner and cluster, of each of its states as many as are asked for.
+fn listed(query: &mut QueryBuilder<Postgres>, filter: &Filter) {
+    let all = || JobState::ALL.iter().map(|state| state.word().to_owned()).collect();
+    // With a queue and no state, all states are looked up: the index begins with both.
+    let states = match (filter.states.is_empty(), &filter.queue) {
+        (false, _) => Some(filter.states.clone()),
+        (true, Some(_)) => Some(all()),
+        (true, None) => None,
+    };
+    match states {
+        Some(states) => {
+            query.push("unnest(").push_bind(states).push("::text[]) as t (state) cross join lateral (");
+            matching(query, filter, " and o.state = t.state");
+            query.push(") s");
+        }
+        None => {
+            query.push("(");
+            matching(query, filter, "");
+            query.push(") s");
+        }
+    }
+}
+
+fn matching(query: &mut QueryBuilder<Postgres>, filter: &Filter, state: &str) {
+    query.push("select o.id, o.submitted_at from job o where true").push(state);
+    if let Some(queue) = &filter.queue {
+        query.push(" and o.queue = ").push_bind(queue.clone());
+    }
+    if let Some(owner) = &filter.owner {
+        query.push(" and o.owner = ").push_bind(owner.clone());
+    }
+    if let Some(cluster) = &filter.cluster {
+        query.push(
+            " and (select c.name from attempt a join cluster c on c.id = a.cluster_id where a.job_id = o.id
+                   order by a.number desc limit 1) = ",
+        );
+        query.push_bind(cluster.clone());
+    }
+    if let Some((submitted_at, id)) = filter.after {
+        query
+            .push(" and (o.submitted_at, o.id) < (")
+            .push_bind(at(submitted_at))
+            .push(", ")
+            .push_bind(id)
+            .push(")");
+    }
+    query.push(" order by o.submitted_at desc, o.id desc limit ").push_bind(filter.limit);
 }
 
 fn read(row: &PgRow) -> Result<JobRow> {

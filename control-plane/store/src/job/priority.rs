@@ -19,11 +19,15 @@ pub async fn set(db: &mut PgConnection, job: JobId, class: &PriorityClass) -> Re
     Ok(())
 }
 
+/// All priority classes, the most urgent first.
+pub async fn classes(db: &mut PgConnection) -> Result<Vec<PriorityClass>> {
+    let query = "select name, value, description from priority_class order by value desc, name";
+    sqlx::query(query).fetch_all(db).await?.iter().map(crate::quota::class).collect()
+}
+
 impl Store {
     /// All priority classes, the most urgent first.
     pub async fn priority_classes(&self) -> Result<Vec<PriorityClass>> {
-        let query = "select name, value, description from priority_class order by value desc, name";
-        let rows = sqlx::query(query).fetch_all(self.pool()).await?;
-        rows.iter().map(crate::quota::class).collect()
+        classes(&mut *self.pool().acquire().await?).await
     }
 }

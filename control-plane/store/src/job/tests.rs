@@ -49,7 +49,7 @@ async fn a_step_comes_back_as_it_was_decided() {
     assert_eq!(reload(&store, job.id).await, assigned.job);
     let (generation, desired) = store.desired(east).await.unwrap();
     assert_eq!((generation, desired.len()), (1, 1));
-    assert_eq!(desired[0].manifest, job.rayjob);
+    assert_eq!(desired[0].manifest.as_deref(), Some(job.rayjob.as_str()));
     assert_eq!(desired[0].object_name, assigned.job.attempt.unwrap().object_name);
     let stopping = tell(&store, job.id, Event::CancelRequested { by: "ann", why: "wrong data" }).await;
     assert_eq!(reload(&store, job.id).await, stopping.job);
@@ -173,6 +173,16 @@ async fn lists_are_filtered_paged_and_name_the_newest() {
     assert_eq!(ids(Filter { cluster: Some("east".into()), ..Filter::default() }).await, [old.id]);
     assert_eq!(ids(Filter { owner: Some("bob".into()), ..Filter::default() }).await, [new.id]);
     assert_eq!(ids(Filter { queue: Some("other".into()), ..Filter::default() }).await, []);
+    let both = Filter {
+        states: vec!["assigned".into(), "queued".into()],
+        queue: Some("research".into()),
+        ..Filter::default()
+    };
+    assert_eq!(ids(both.clone()).await, [new.id, old.id], "states are merged in the order of the list");
+    let one = store.jobs(&Filter { limit: 1, ..both.clone() }).await.unwrap();
+    assert_eq!(one.iter().map(|job| job.id).collect::<Vec<_>>(), [new.id]);
+    let after = Some((new.submitted_at, new.id.0));
+    assert_eq!(ids(Filter { after, owner: Some("ann".into()), ..both }).await, [old.id]);
     assert_eq!(
         ids(Filter { after: Some((new.submitted_at, new.id.0)), ..Filter::default() }).await,
         [old.id]

@@ -7,6 +7,7 @@ use squadron_core::{
     desired,
     dispatch::{Blocked, Cluster, Held, Input, Node, Pod, Stake, Standing, Usage, Waiting},
     id::{AttemptId, ClusterId, JobId},
+    meter::Sheet,
     placement::Face,
     silence::{Judge, Word},
     time::Timestamp,
@@ -35,7 +36,18 @@ impl Store {
 /// Everything that one pass looks at, as it was at one moment. Call it first in its transaction.
 pub async fn snapshot(db: &mut PgConnection, silence: Judge) -> Result<Input> {
     let input = fleet(db, silence).await?;
-    Ok(Input { waiting: waiting(db).await?, ..input })
+    let mut input = Input { waiting: waiting(db).await?, ..input };
+    add_prices(db, &mut input).await?;
+    Ok(input)
+}
+
+/// Adds the price sheet in force if a waiting job has a maximum price. One that cannot be read is none.
+pub async fn add_prices(db: &mut PgConnection, input: &mut Input) -> Result<()> {
+    if input.waiting.iter().any(|job| job.preferences.max_price.is_some()) {
+        let body = crate::price::in_force(db).await?.map(|row| row.body);
+        input.sheet = body.and_then(|body| Sheet::parse(&body).ok());
+    }
+    Ok(())
 }
 
 /// The same without the jobs that wait. Call it first in its transaction.
@@ -64,9 +76,10 @@ pub async fn held(db: &mut PgConnection, silence: Judge) -> Result<Input> {
 type Clusters = BTreeMap<ClusterId, Cluster>;
 
 async fn clusters(db: &mut PgConnection, silence: Judge) -> Result<Clusters> {
-    let rows = sqlx::query("select id, name, state, last_heard_at, accepted_at, created_at from cluster")
-        .fetch_all(db)
-        .await?;
+    let rows =
+        sqlx::query("select id, name, state, last_heard_at, accepted_at, created_at, labels from cluster")
+            .fetch_all(db)
+            .await?;
     rows.iter()
         .map(|row| {
             let id = ClusterId(row.try_get("id")?);
@@ -81,9 +94,10 @@ async fn clusters(db: &mut PgConnection, silence: Judge) -> Result<Clusters> {
                 Word::Never => Standing::Silent { since: accepted.unwrap_or(created) },
             };
             let name = row.try_get("name")?;
+            let labels = row.try_get::<Json<_>, _>("labels")?.0;
             let (nodes, pods, attempts, leaving) = (vec![], vec![], vec![], vec![]);
             let set = desired::Size::default();
-            Ok((id, Cluster { id, name, standing, nodes, pods, attempts, leaving, set }))
+            Ok((id, Cluster { id, name, standing, labels, nodes, pods, attempts, leaving, set }))
         })
         .collect()
 }
@@ -161,7 +175,8 @@ async fn add_pods(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> 
 
 async fn add_attempts(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
     let rows = sqlx::query(
-        "select a.cluster_id, a.job_id, a.number as attempt, j.gang, j.queue, a.usage, a.assigned_at
+        "select a.cluster_id, a.job_id, a.number as attempt, j.gang, j.queue, a.usage, a.assigned_at,
+                coalesce(j.preferences->>'spread', '') as spread
          from attempt a join job j on j.id = a.job_id where a.ended_at is null",
     )
     .fetch_all(db)
@@ -173,7 +188,8 @@ async fn add_attempts(db: &mut PgConnection, clusters: &mut Clusters) -> Result<
 /// the next because its owner allowed that.
 async fn add_leaving(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
     let rows = sqlx::query(
-        "select a.cluster_id, a.job_id, a.number as attempt, j.gang, j.queue, a.usage, a.assigned_at
+        "select a.cluster_id, a.job_id, a.number as attempt, j.gang, j.queue, a.usage, a.assigned_at,
+                coalesce(j.preferences->>'spread', '') as spread
          from attempt a join job j on j.id = a.job_id
          where a.ended_at is not null and (a.state <> 'lost' or a.proof = 'overlap_allowed')
            and (a.cluster_id, a.job_id, a.number) in (
@@ -192,7 +208,9 @@ fn hold(rows: &[PgRow], clusters: &mut Clusters, keep: fn(&mut Cluster, Held)) -
         if let (Some(id), Some(cluster)) = (id, cluster) {
             let usage = row.try_get::<Json<Usage>, _>("usage")?.0;
             let (queue, assigned_at) = (row.try_get("queue")?, stamp(row.try_get("assigned_at")?));
-            keep(cluster, Held { id, gang: gang(row)?, queue, usage, assigned_at, stake: Stake::default() });
+            let spread = row.try_get("spread")?;
+            let stake = Stake::default();
+            keep(cluster, Held { id, gang: gang(row)?, queue, usage, spread, assigned_at, stake });
         }
     }
     Ok(())
@@ -204,7 +222,7 @@ const OF_A_QUEUE: i64 = 10_000;
 async fn waiting(db: &mut PgConnection) -> Result<Vec<Waiting>> {
     let rows = sqlx::query(
         "select j.* from queue q cross join lateral (
-             select id, name, queue, submitted_at, gang, pinned_cluster, priority,
+             select id, name, queue, submitted_at, gang, pinned_cluster, priority, preferences,
                     octet_length(rayjob)::bigint as manifest from job
              where queue = q.name and state = 'queued' order by priority desc, submitted_at, id limit $1) j
          order by j.submitted_at, j.id",
@@ -233,6 +251,7 @@ fn read(row: &PgRow) -> Result<Waiting> {
         submitted_at: stamp(row.try_get("submitted_at")?),
         gang: gang(row)?,
         pinned: row.try_get::<Option<_>, _>("pinned_cluster")?.map(ClusterId),
+        preferences: row.try_get::<Json<_>, _>("preferences")?.0,
         overtaken: 0,
         priority: row.try_get("priority")?,
         manifest: desired::rounded(unsigned(row.try_get("manifest")?)),

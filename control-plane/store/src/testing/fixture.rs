@@ -8,6 +8,7 @@ use squadron_core::{
     fact::{Fact, NodeFact, PodFact},
     id::{AttemptId, ClusterId, Epoch, JobId},
     lease::{Chosen, Policy},
+    preference::Preferences,
     resources::Resources,
     time::Timestamp,
 };
@@ -53,6 +54,7 @@ pub fn new_job(name: &str) -> NewJob {
         rayjob: r#"{"kind":"RayJob"}"#.to_owned(),
         gang: vec![GangPart { role: "head".to_owned(), count: 1, requests: ONE, ..GangPart::default() }],
         pinned: None,
+        preferences: Preferences::default(),
         on_lost: Chosen { policy: Policy::Wait, because: "a test".to_owned() },
         submitted_at: NOW,
         sentence: "queued in research".to_owned(),

@@ -17,19 +17,39 @@ pub async fn kernel_lines(store: &Store, epoch: i64) -> Vec<(i64, String)> {
     rows.iter().map(|row| (row.get("seq"), row.get("line"))).collect()
 }
 
-/// A job whose first attempt the cluster should hold.
-#[allow(clippy::missing_panics_doc, reason = "a test without its database cannot go on")]
+/// What makes job `$2` an attempt of cluster `$1`, by a writer that does not note what it changed.
+const ASSIGN: [&str; 3] = [
+    "insert into attempt (job_id, number, cluster_id, state, object_name, chosen_because, assigned_at)
+     values ($2, 1, $1, 'assigned', 'object-1', 'it fits', now())",
+    "update job set state = 'assigned' where id = $2 and $1::uuid is not null",
+    "update cluster set desired_generation = desired_generation + 1 where id = $1 and $2::uuid is not null",
+];
+/// What notes it.
+const NOTE: [&str; 2] = [
+    "update cluster set marked_generation = marked_generation + 1 where id = $1 and $2::uuid is not null",
+    "update attempt set changed_generation = c.desired_generation, first_generation = c.desired_generation
+     from cluster c where c.id = $1 and job_id = $2",
+];
+
+/// A job whose first attempt the cluster should hold; what changed is not noted, as older control planes do.
 pub async fn assigned(store: &Store, cluster: ClusterId, name: &str) -> AttemptId {
+    give(store, cluster, name, &ASSIGN).await
+}
+
+/// A job whose first attempt the cluster should hold.
+pub async fn marked(store: &Store, cluster: ClusterId, name: &str) -> AttemptId {
+    give(store, cluster, name, &[ASSIGN.as_slice(), NOTE.as_slice()].concat()).await
+}
+
+#[allow(clippy::missing_panics_doc, reason = "a test without its database cannot go on")]
+async fn give(store: &Store, cluster: ClusterId, name: &str, statements: &[&'static str]) -> AttemptId {
     let job = queued(store, name).await;
-    let statements = [
-        "insert into attempt (job_id, number, cluster_id, state, object_name, chosen_because, assigned_at)
-         values ($2, 1, $1, 'assigned', 'object-1', 'it fits', now())",
-        "update job set state = 'assigned' where id = $2 and $1::uuid is not null",
-        "update cluster set desired_generation = desired_generation + 1 where id = $1 and $2::uuid is not null",
-    ];
+    let mut transaction = store.pool().begin().await.expect("a transaction");
     for statement in statements {
-        sqlx::query(statement).bind(cluster.0).bind(job.id.0).execute(store.pool()).await.expect("a row");
+        let query = sqlx::query(*statement).bind(cluster.0).bind(job.id.0);
+        query.execute(&mut *transaction).await.expect("a row");
     }
+    transaction.commit().await.expect("a commit");
     AttemptId { job: job.id, number: 1 }
 }
 

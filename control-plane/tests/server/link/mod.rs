@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod attack;
+mod changes;
 mod enrol;
 mod fencing;
 mod ingest;

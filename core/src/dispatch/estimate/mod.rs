@@ -149,7 +149,12 @@ fn never(blockers: &[Blocker]) -> Option<String> {
     let lasts = |code| {
         matches!(
             code,
-            Cause::TooBig | Cause::NoMatchingNode | Cause::NoCluster | Cause::QuotaNever | Cause::NoFlavor
+            Cause::TooBig
+                | Cause::NoMatchingNode
+                | Cause::NoCluster
+                | Cause::QuotaNever
+                | Cause::NoFlavor
+                | Cause::Residency
         )
     };
     let all = !blockers.is_empty() && blockers.iter().all(|blocker| lasts(blocker.code));
@@ -173,6 +178,8 @@ pub fn passes_with_time(blockers: &[Blocker]) -> bool {
                 | Cause::NoReadyNode
                 | Cause::ClusterStale
                 | Cause::Pinned
+                | Cause::Residency
+                | Cause::MaxPrice
                 | Cause::QuotaNever
                 | Cause::NoFlavor
         )

@@ -140,7 +140,7 @@ fn jobs_of_the_same_size_and_place_count_first() {
 fn what_time_does_not_change_is_never_or_unknown() {
     let history = vec![past(1, 60_000); 50];
     let never = |code| estimate(&[blocker(code, "it never fits on any cluster")], &history, ask(1, 0));
-    for code in [Cause::TooBig, Cause::NoMatchingNode, Cause::NoCluster] {
+    for code in [Cause::TooBig, Cause::NoMatchingNode, Cause::NoCluster, Cause::Residency] {
         assert_eq!(
             never(code).sentence(Coverage::default()),
             "never as things are: it never fits on any cluster"

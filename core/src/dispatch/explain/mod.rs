@@ -16,7 +16,9 @@ use crate::{
     desired::full,
     dispatch::{
         Blocked, Blocker, Cause, Standing, Waiting,
-        blockers::{Looked, is_too_small, nowhere, of_cluster, pinned_elsewhere, too_big},
+        blockers::{
+            Looked, elsewhere, is_too_small, nowhere, of_cluster, pinned_elsewhere, too_big, too_dear,
+        },
         explain::{
             view::{View, Views},
             whatif::{Case, words},
@@ -105,8 +107,12 @@ fn told(pass: &Pass<'_>, left: &[Left<'_>], overtakers: &Overtakers<'_>) -> Vec<
 fn sentence(job: &Waiting, position: u32, length: u32, overtaken: usize, blockers: &[Blocker]) -> String {
     let first = blockers.first().map_or("", |blocker| blocker.sentence.as_str());
     let mut text = format!("queued in {}, {} of {length}: {first}", job.queue, ordinal(position));
-    let is_never =
-        |code| matches!(code, Cause::TooBig | Cause::NoCluster | Cause::NoMatchingNode | Cause::QuotaNever);
+    let is_never = |code| {
+        matches!(
+            code,
+            Cause::TooBig | Cause::NoCluster | Cause::NoMatchingNode | Cause::QuotaNever | Cause::Residency
+        )
+    };
     let could_run = !blockers.iter().all(|blocker| is_never(blocker.code));
     if overtaken > 0 && could_run {
         text.push_str(&format!("; {} that came later fitted and went first", count(overtaken, "job")));
@@ -170,12 +176,24 @@ fn of_view(case: &Case<'_>, view: &View<'_>) -> Option<Blocker> {
     let needs = case.needs(view, &[])?;
     let blocker = match needs.as_slice() {
         [Cause::QuotaExhausted] => return None,
+        needs if needs.contains(&Cause::Residency) => {
+            elsewhere(case.job, &view.location, &view.cluster.name)?
+        }
+        needs if needs.contains(&Cause::MaxPrice) => dear(case, view, needs)?,
+        _ if case.is_only_dear(view) => dear(case, view, &[Cause::MaxPrice])?,
         [Cause::Reserved, ..] => reserved(case, view),
         needs if needs.contains(&Cause::NoFlavor) => quota::no_flavor(case, view),
         [Cause::ClusterFull, ..] if !view.set.takes(case.job.manifest) => full(&view.cluster.name),
         _ => of_cluster(case.job, &view.looked()),
     };
     Some(case.besides(blocker, Some(view)))
+}
+
+/// What it would cost where only its maximum keeps it off, once the rest of what it `needs` has changed.
+fn dear(case: &Case<'_>, view: &View<'_>, needs: &[Cause]) -> Option<Blocker> {
+    let most = case.job.preferences.max_price.as_ref()?;
+    let rest: Vec<Cause> = needs.iter().copied().filter(|cause| *cause != Cause::MaxPrice).collect();
+    Some(too_dear(&view.cluster.name, most, &case.pack(view, &rest).err()?))
 }
 
 fn reserved(case: &Case<'_>, view: &View<'_>) -> Blocker {

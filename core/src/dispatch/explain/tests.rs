@@ -9,10 +9,11 @@ use crate::{
         STARVES_AFTER_MS,
         policy_properties::{any_fleet, frozen},
         policy_tests::{fleet, gpu_node, held_by, job_of, policy, queue},
+        preference_tests::any_wishing_fleet,
         tests::{cluster, codes, res},
         *,
     },
-    placement::{NodeWish, Toleration},
+    placement::{NodeWish, REGION_LABEL, Toleration},
     quota::Resource,
 };
 
@@ -190,9 +191,14 @@ fn change(input: &mut Input, cause: Cause, at: &str) {
         Cause::NoCluster => {
             let mut new = cluster(99, "new", &[]);
             new.nodes = ["a100", "h100"].map(labelled).to_vec();
+            let wished = &mut input.waiting[0].preferences;
+            new.labels.extend(wished.residency.first().map(|region| ("region".to_owned(), region.clone())));
+            wished.max_price = None;
             input.clusters.push(new);
             tolerate(input);
         }
+        Cause::Residency => input.waiting[0].preferences.residency.clear(),
+        Cause::MaxPrice => input.waiting[0].preferences.max_price = None,
         Cause::Reserved | Cause::MakingRoom => {}
         Cause::ClusterFull | Cause::NoReadyNode | Cause::ClusterStale | Cause::TooBig => {
             for one in input.clusters.iter_mut().filter(|one| here(&one.name)) {
@@ -202,7 +208,15 @@ fn change(input: &mut Input, cause: Cause, at: &str) {
                     Cause::ClusterStale if one.standing != Standing::NotAccepted => {
                         one.standing = Standing::Heard;
                     }
-                    Cause::TooBig => one.nodes.extend(["a100", "h100"].map(labelled)),
+                    Cause::TooBig => {
+                        let region = one.nodes.first().and_then(|node| node.face.region()).map(str::to_owned);
+                        let mut big = ["a100", "h100"].map(labelled);
+                        for node in &mut big {
+                            let told = region.iter().map(|region| (REGION_LABEL.to_owned(), region.clone()));
+                            node.face.labels.extend(told);
+                        }
+                        one.nodes.extend(big);
+                    }
                     _ => {}
                 }
             }
@@ -270,19 +284,30 @@ proptest! {
     /// Whatever the first blocker names, changed alone or with what it says must change besides, starts the job.
     #[test]
     fn changing_what_the_first_blocker_names_starts_the_job(input in any_fleet()) {
-        let frozen = frozen(&input);
-        for job in &frozen.waiting {
-            let mut alone = Input { waiting: vec![job.clone()], ..frozen.clone() };
-            let told = plan(&alone);
-            let Some(blocked) = told.blocked.first() else { continue };
-            let first = &blocked.blockers[0];
-            for cause in std::iter::once(first.code).chain(first.with.iter().copied()) {
-                change(&mut alone, cause, &first.cluster);
-            }
-            let after = plan(&alone);
-            prop_assert!(after.assign.len() == 1, "{:?}, then {:?}", blocked.blockers, after.blocked);
-        }
+        prop_assert_eq!(still_waits(&input), None);
     }
+
+    /// The same where jobs have preferences.
+    #[test]
+    fn changing_the_first_blocker_of_a_wish_starts_the_job(input in any_wishing_fleet()) {
+        prop_assert_eq!(still_waits(&input), None);
+    }
+}
+
+/// A job that still waits after what its first blocker names has changed.
+fn still_waits(input: &Input) -> Option<String> {
+    let frozen = frozen(input);
+    frozen.waiting.iter().find_map(|job| {
+        let mut alone = Input { waiting: vec![job.clone()], ..frozen.clone() };
+        let told = plan(&alone);
+        let blocked = told.blocked.first()?;
+        let first = &blocked.blockers[0];
+        for cause in std::iter::once(first.code).chain(first.with.iter().copied()) {
+            change(&mut alone, cause, &first.cluster);
+        }
+        let after = plan(&alone);
+        (after.assign.len() != 1).then(|| format!("{:?}, then {:?}", blocked.blockers, after.blocked))
+    })
 }
 
 /// The property above would say little if the random fleets met few causes.

@@ -1,12 +1,13 @@
 //! Views: a cluster as jobs of a queue see it: only nodes of flavors that the queue may use.
 
-use std::{borrow::Cow, collections::BTreeMap, rc::Rc};
+use std::{borrow::Cow, collections::BTreeMap, rc::Rc, sync::Arc};
 
 use crate::{
     desired,
     dispatch::{
         Cluster,
         blockers::Looked,
+        location::Location,
         pack::{Kind, Limits},
         plan::Pass,
         quota::{Flavors, Place},
@@ -40,6 +41,7 @@ pub(super) struct View<'a> {
     pub(super) set: desired::Size,
     /// Place among the clusters of the pass.
     pub(super) site: usize,
+    pub(super) location: Arc<Location<'a>>,
 }
 
 impl View<'_> {
@@ -96,5 +98,6 @@ fn view<'a>(site: usize, open: &Open<'a>, flavors: &Flavors, allowed: Option<&[u
         everything: kinds(Room::everything(whole)),
         set: open.set,
         site,
+        location: Arc::clone(&open.location),
     }
 }

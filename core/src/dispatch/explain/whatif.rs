@@ -7,8 +7,9 @@ use crate::{
         Cause, GangPart, Standing, Waiting,
         explain::view::{Kinds, View},
         keep::Kept,
-        pack::{Limit, Limits, Packing},
+        pack::{Kind, Limit, Limits, Packing},
         plan::Pass,
+        price::{Dear, Ground, Prices},
         quota::{Place, Quotas},
         room::Room,
         site::is_allowed,
@@ -19,7 +20,7 @@ use crate::{
 };
 
 /// What can change for a cluster, in the order in which it is tried. Quota stands for all that is declared about amounts.
-const CHANGES: [Cause; 8] = [
+const CHANGES: [Cause; 10] = [
     Cause::Reserved,
     Cause::QuotaExhausted,
     Cause::ClusterFull,
@@ -27,6 +28,8 @@ const CHANGES: [Cause; 8] = [
     Cause::NoFlavor,
     Cause::NoMatchingNode,
     Cause::TooBig,
+    Cause::MaxPrice,
+    Cause::Residency,
     Cause::ClusterStale,
 ];
 
@@ -35,6 +38,7 @@ pub(super) struct Case<'a> {
     pub(super) job: &'a Waiting,
     pub(super) place: Option<Place>,
     pub(super) quotas: &'a Quotas,
+    pub(super) prices: Prices<'a>,
     kept: Option<(&'a Kept, &'a str)>,
     /// What may be taken of clusters where others stop for somebody.
     claimed: &'a BTreeMap<usize, Room>,
@@ -63,6 +67,7 @@ impl<'a> Case<'a> {
             job,
             place,
             quotas,
+            prices: pass.prices(),
             kept: pass.kept.as_ref().filter(|kept| kept.job != job.job).map(|kept| (kept, name(kept))),
             claimed: &pass.claimed.beside,
             strict,
@@ -88,18 +93,33 @@ impl<'a> Case<'a> {
         self.packing(view, changed).is_some()
     }
 
+    /// Whether another price is all that it takes, even if some other change would do as well.
+    pub(super) fn is_only_dear(&self, view: &View<'_>) -> bool {
+        self.job.preferences.max_price.is_some() && self.fits(view, &[Cause::MaxPrice])
+    }
+
     /// Where it would go then.
     pub(super) fn packing(&self, view: &View<'_>, changed: &[Cause]) -> Option<Packing> {
         let is = |cause| changed.contains(&cause);
         if matches!(view.cluster.standing, Standing::Silent { .. }) && !is(Cause::ClusterStale) {
             return None;
         }
+        if !view.location.admits(&self.job.preferences) && !is(Cause::Residency) {
+            return None;
+        }
         if !view.set.takes(self.job.manifest) && !is(Cause::ClusterFull) {
             return None;
         }
+        self.pack(view, changed).ok()
+    }
+
+    /// The same, wherever the cluster is and whether it takes more jobs or not; or what the price has to do with it.
+    pub(super) fn pack(&self, view: &View<'_>, changed: &[Cause]) -> Result<Packing, Dear> {
+        let is = |cause| changed.contains(&cause);
         let limits = self.limits(changed);
         if is(Cause::TooBig) {
-            return boundless(limits).pack(&self.anywhere, limits);
+            let Kinds { room, kinds } = boundless(limits);
+            return self.pack_into(&room, &kinds, view, &self.anywhere, changed);
         }
         let gang = if is(Cause::NoMatchingNode) { &self.anywhere } else { &self.job.gang };
         let at = match (is(Cause::ClusterFull), is(Cause::NoReadyNode)) {
@@ -113,10 +133,29 @@ impl<'a> Case<'a> {
         let kept = self.kept.filter(|(kept, _)| kept.site == view.site).map(|(kept, _)| &kept.beside);
         let holds: Vec<&Room> = kept.into_iter().chain(self.claimed.get(&view.site)).collect();
         if holds.is_empty() || free_of_holds {
-            return at.pack(gang, limits);
+            return self.pack_into(&at.room, &at.kinds, view, gang, changed);
         }
         let room = holds.into_iter().fold(at.room.clone(), |room, beside| room.least(beside));
-        room.pack_within(&at.kinds, gang, limits).ok()
+        self.pack_into(&room, &at.kinds, view, gang, changed)
+    }
+
+    fn pack_into(
+        &self,
+        room: &Room,
+        kinds: &[Kind],
+        view: &View<'_>,
+        gang: &[GangPart],
+        changed: &[Cause],
+    ) -> Result<Packing, Dear> {
+        let limits = self.limits(changed);
+        let most = self.job.preferences.max_price.as_ref();
+        match most.filter(|_| !changed.contains(&Cause::MaxPrice)) {
+            Some(most) => {
+                let ground = Ground { cluster: &view.cluster.name, room, kinds };
+                self.prices.pack_below(ground, gang, limits, most)
+            }
+            None => room.pack_within(kinds, gang, limits).map_err(|_| Dear::NoRoom),
+        }
     }
 
     fn limits(&self, changed: &[Cause]) -> &Limits {
@@ -178,6 +217,8 @@ impl<'a> Case<'a> {
         match cause {
             Cause::Reserved | Cause::QuotaExhausted | Cause::NoFlavor => self.is_there(cause),
             Cause::ClusterStale => matches!(view.cluster.standing, Standing::Silent { .. }),
+            Cause::Residency => !view.location.admits(&self.job.preferences),
+            Cause::MaxPrice => self.job.preferences.max_price.is_some(),
             _ => true,
         }
     }
@@ -273,6 +314,8 @@ fn word(cause: Cause, queue: &str) -> String {
         Cause::NoMatchingNode => "labels or taints of nodes do not match".to_owned(),
         Cause::TooBig => "the nodes are too small".to_owned(),
         Cause::ClusterStale => "the cluster is silent".to_owned(),
+        Cause::Residency => "the cluster is not known to be in a region that the job may run in".to_owned(),
+        Cause::MaxPrice => "the price is above the job's maximum or not known".to_owned(),
         Cause::Pinned => "the job is pinned elsewhere".to_owned(),
         Cause::NoCluster => "no cluster is accepted".to_owned(),
     }

@@ -101,7 +101,7 @@ impl<'a> Pass<'a> {
         let (job, place) = (self.groups[group].jobs[at], self.groups[group].place);
         let limits = paper.quotas.limits(place);
         let room = paper.room(self, site, &BTreeSet::new());
-        let Ok(packing) = room.pack_within(&self.sites[site].kinds, &job.gang, &limits) else { return false };
+        let Ok(packing) = self.sites[site].pack(&room, job, &limits, self.prices()) else { return false };
         paper.promise(self, site, &BTreeSet::new(), &packing);
         let leaving = self.leaving(claim);
         let asked = leaving.iter().filter_map(|held| Some(held.stake.asked?.at));

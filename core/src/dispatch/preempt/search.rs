@@ -187,7 +187,7 @@ impl<'a> Pass<'a> {
         let limits = paper.quotas.limits(case.place);
         put_back(gone, paper);
         let limits = most.map_or(limits.clone(), |most| least(limits, &most));
-        room.pack_within(&self.sites[site].kinds, &case.job.gang, &limits).ok()
+        self.sites[site].pack(&room, case.job, &limits, self.prices()).ok()
     }
 
     /// Resources of which there is too little for the job even if it asked for nothing else; all, if none is.

@@ -42,6 +42,7 @@ fn used(by_queue: &[(&str, i64)]) -> Vec<Cluster> {
         gang: Vec::new(),
         queue: (*queue).to_owned(),
         usage: [("h100".to_owned(), gpus(*amount))].into(),
+        spread: String::new(),
         assigned_at: Timestamp(0),
         stake: Stake::default(),
     };
@@ -49,6 +50,7 @@ fn used(by_queue: &[(&str, i64)]) -> Vec<Cluster> {
         id: ClusterId(Uuid::from_u128(1)),
         name: "east".into(),
         standing: Word::Heard,
+        labels: BTreeMap::new(),
         nodes: Vec::new(),
         pods: Vec::new(),
         attempts: (1..).zip(by_queue).map(one).collect(),

@@ -189,3 +189,38 @@ async fn lists_of_what_does_not_exist_say_so() {
     }
     assert_eq!(room.get("/api/v1/queues/waiting?queue=research").await["items"], json!([]));
 }
+
+#[tokio::test]
+async fn a_residency_waits_until_an_operator_says_where_a_cluster_is() {
+    let room = Room::new().await;
+    ready(&room, "east", 4).await;
+    let body =
+        |preferences: Value| json!({"manifest": asking(2), "queue": "research", "preferences": preferences});
+    let (status, refused) = look(&room, body(json!({"spot": "no", "max_price": "12"}))).await;
+    assert_eq!(
+        (status, &refused["fields"][0]["path"]),
+        (StatusCode::BAD_REQUEST, &json!("preferences.max_price")),
+        "{refused}"
+    );
+    let home = body(json!({"residency": "eu-west-1", "prefer": "west"}));
+    let (_, submitted) = room.ask("submitter", Method::POST, "/api/v1/jobs", home).await;
+    let id = submitted["job"]["id"].as_str().unwrap().to_owned();
+    room.settle().await;
+    let why = room.get(&format!("/api/v1/jobs/{id}/why")).await;
+    assert_eq!(why["blockers"][0]["code"], "RESIDENCY", "{why}");
+    let label = async |labels: Value| {
+        room.ask("admin", Method::POST, "/api/v1/clusters/east/labels", json!({"labels": labels})).await
+    };
+    assert_eq!(label(json!({"Region!": "x"})).await.0, StatusCode::BAD_REQUEST);
+    let (status, east) = label(json!({"region": "eu-west-1", "old": null})).await;
+    assert_eq!((status, &east["labels"]), (StatusCode::OK, &json!({"region": "eu-west-1"})), "{east}");
+    room.settle().await;
+    let detail = room.get(&format!("/api/v1/jobs/{id}")).await;
+    assert_eq!(detail["attempts"][0]["cluster"], "east", "{detail}");
+    let history = room.get(&format!("/api/v1/jobs/{id}/decisions")).await;
+    let terms = history["items"][0]["candidates"][0]["terms"].as_array().unwrap();
+    assert_eq!(
+        (&terms[1]["name"], &terms[1]["value"], &terms[1]["unit"]),
+        (&json!("preference"), &json!(1), &json!("rank"))
+    );
+}

@@ -1,0 +1,107 @@
+//! Changes: what the control streams of all clusters want to know of desired sets, read together.
+//!
+//! Invariant: what a stream gets was read after it asked, so a renewal that it knew to be committed then was committed before the
+//! read. Many asks become one statement. Whole sets have a reader of their own, so that clusters that come back delay no change.
+//! A read that fails is told by the answer that never comes; the stream asks again.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use squadron_core::{desired::Ask, id::ClusterId};
+use squadron_store::desired::Read;
+use tokio::sync::{Notify, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::state::AppState;
+
+/// Asks in one statement; each answers at most about 1 MiB and one manifest.
+const AT_ONCE: usize = 32;
+
+/// Takes asks. Cheap to clone.
+#[derive(Clone)]
+pub struct Changes {
+    changes: Arc<Desk>,
+    whole: Arc<Desk>,
+}
+
+#[derive(Default)]
+struct Desk {
+    waiting: Mutex<Vec<Waiting>>,
+    asked: Notify,
+}
+
+struct Waiting {
+    cluster: ClusterId,
+    ask: Ask,
+    answer: oneshot::Sender<Option<Read>>,
+}
+
+/// The database could not be read.
+pub struct Unread;
+
+impl Changes {
+    pub fn start(app: &AppState, stop: &CancellationToken) -> Changes {
+        let desk = || {
+            let desk = Arc::new(Desk::default());
+            let (reader, app, stop) = (desk.clone(), app.clone(), stop.clone());
+            // Whatever way this ends, the rest of the control plane must not go on without it.
+            let all = stop.clone().drop_guard();
+            tokio::spawn(async move {
+                let _all = all;
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    () = reader.read_forever(&app) => {}
+                }
+            });
+            desk
+        };
+        Changes { changes: desk(), whole: desk() }
+    }
+
+    /// Reads what `ask` asks for; nothing for a cluster that is gone.
+    pub async fn read(&self, cluster: ClusterId, ask: Ask) -> Result<Option<Read>, Unread> {
+        let desk = if ask.base.is_some() { &self.changes } else { &self.whole };
+        let (answer, answered) = oneshot::channel();
+        desk.waiting().push(Waiting { cluster, ask, answer });
+        desk.asked.notify_one();
+        answered.await.map_err(|_never| Unread)
+    }
+}
+
+impl Desk {
+    fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn read_forever(&self, app: &AppState) {
+        loop {
+            self.asked.notified().await;
+            loop {
+                let next = self.next();
+                if next.is_empty() {
+                    break;
+                }
+                read(app, next).await;
+            }
+        }
+    }
+
+    /// The asks that waited longest.
+    fn next(&self) -> Vec<Waiting> {
+        let mut waiting = self.waiting();
+        let count = waiting.len().min(AT_ONCE);
+        waiting.drain(..count).collect()
+    }
+}
+
+async fn read(app: &AppState, waiting: Vec<Waiting>) {
+    let asks: Vec<_> = waiting.iter().map(|one| (one.cluster, one.ask)).collect();
+    match app.store.desired_changes(&asks).await {
+        Ok(reads) => {
+            for (one, read) in waiting.into_iter().zip(reads) {
+                // A stream that ended meanwhile needs no answer.
+                let _ended = one.answer.send(read);
+            }
+        }
+        Err(error) => tracing::warn!(%error, "desired states could not be read; trying again"),
+    }
+}

@@ -1,0 +1,187 @@
+//! Desired: the way of one cluster's desired set down its control stream.
+//!
+//! Invariant: `answers` was read before the set. A set that is older than the renewal could hold what was given up before it.
+//! An agent that takes no changes gets every set whole, in one message. Repaired by the next pass of the stream.
+
+use prost::Message as _;
+use squadron_core::{
+    desired::{Head, Moment, Sender},
+    id::{AttemptId, ClusterId},
+};
+use squadron_proto::{
+    DESIRED_LIMIT,
+    link::{AttemptRef, DesiredAttempt, DesiredState, Hello},
+};
+use squadron_store::desired::{DesiredRow, Read};
+
+use super::{changes::Unread, stream::Session};
+
+/// What one look at the set comes to.
+pub enum Look {
+    /// Nothing can be sent.
+    Nothing,
+    /// This is to be sent, and then another look to be taken.
+    Send(DesiredState),
+    /// Another look is to be taken.
+    Again,
+    /// The database could not be read.
+    Unread,
+}
+
+/// What one stream sent of it.
+pub struct Desired {
+    takes_changes: bool,
+    sender: Sender,
+    /// The first generation that was sent to its end.
+    first: Option<u64>,
+}
+
+impl Desired {
+    pub fn of(said: &Hello) -> Desired {
+        Desired {
+            takes_changes: said.takes_changes,
+            sender: Sender::new(said.accepted_generation),
+            first: None,
+        }
+    }
+
+    /// The agent says that it missed something.
+    pub fn begin_again(&mut self) {
+        self.sender.begin_again();
+    }
+
+    /// Whether a newer set is known than was sent.
+    pub fn is_behind(&mut self, session: &mut Session) -> bool {
+        self.sender.wants(session.desired_generation())
+    }
+
+    /// What is to be sent next; `answers` is the newest renewal that is known to be committed.
+    pub async fn look(&mut self, session: &Session, answers: u64) -> Look {
+        if !self.takes_changes {
+            self.sender.begin_again();
+        }
+        if let Some(above) = self.sender.must_outgrow()
+            && !outgrow(session, above).await
+        {
+            return Look::Unread;
+        }
+        let look = if self.takes_changes {
+            self.part(session, answers).await
+        } else {
+            self.whole(session, answers).await
+        };
+        self.first = self.first.or(self.sender.sent());
+        look
+    }
+
+    async fn part(&mut self, session: &Session, answers: u64) -> Look {
+        let read = session.service.changes.read(session.guest.cluster, self.sender.ask()).await;
+        match read {
+            Err(Unread) => Look::Unread,
+            Ok(None) => Look::Nothing,
+            Ok(Some(read)) => match self.sender.take(read.moment, read.last, read.more) {
+                Some(head) => Look::Send(state(head, read, answers)),
+                None => Look::Again,
+            },
+        }
+    }
+
+    async fn whole(&mut self, session: &Session, answers: u64) -> Look {
+        let (generation, rows) = match session.service.app.store.desired(session.guest.cluster).await {
+            Ok(read) => read,
+            Err(error) => {
+                tracing::warn!(%error, "a desired state could not be read; trying again");
+                return Look::Unread;
+            }
+        };
+        let moment = Moment { generation: u64::try_from(generation).unwrap_or(0), unmarked: 0, timeline: 0 };
+        let Some(head) = self.sender.take(moment, None, false) else { return Look::Again };
+        let read = Read { moment, set: rows, removed: Vec::new(), last: None, more: false };
+        let state = DesiredState { seq: 0, ..state(head, read, answers) };
+        if state.encoded_len() + 64 <= DESIRED_LIMIT {
+            return Look::Send(state);
+        }
+        // Heartbeats and what was sent before go on anyway.
+        let message = "the cluster's desired state is longer than one message may be, and its agent is too old to take changes; \
+                       update the agent or cancel some of its jobs";
+        tracing::error!(cluster = session.guest.name, generation, message);
+        Look::Nothing
+    }
+
+    /// What an agent's word on the generation that it applied is worth: nothing, unless that came from this stream. It may
+    /// hold a state from before a restored backup, whose number means another set than ours. 0 says nothing.
+    pub fn applied(&self, said: u64) -> u64 {
+        applied(self.first, self.sender.sent(), said)
+    }
+}
+
+fn applied(first: Option<u64>, sent: Option<u64>, said: u64) -> u64 {
+    let ours = first.zip(sent).is_some_and(|(first, sent)| (first..=sent).contains(&said));
+    if ours { said } else { 0 }
+}
+
+/// An agent never goes back to a lower generation than it holds. If our database was restored from a backup, it holds
+/// one that we have yet to count to, and would leave out everything until then; so we go on above it. False when the database
+/// is away.
+async fn outgrow(session: &Session, held: u64) -> bool {
+    let cluster: ClusterId = session.guest.cluster;
+    match session.service.app.store.raise_generation(cluster, held).await {
+        Ok(raised) => {
+            if raised {
+                let message = "the agent holds a newer desired state than we know; ours now counts as newer";
+                tracing::warn!(cluster = session.guest.name, held, message);
+            }
+            true
+        }
+        Err(error) => {
+            tracing::warn!(%error, "the desired state's generation could not be raised");
+            false
+        }
+    }
+}
+
+fn state(head: Head, read: Read, answers: u64) -> DesiredState {
+    DesiredState {
+        generation: head.generation,
+        attempts: read.set.into_iter().map(attempt).collect(),
+        answers,
+        base: head.base,
+        removed: read.removed.iter().map(reference).collect(),
+        part: head.part,
+        more: head.more,
+        seq: head.seq,
+    }
+}
+
+fn reference(attempt: &AttemptId) -> AttemptRef {
+    AttemptRef { job_id: attempt.job.to_string(), number: attempt.number }
+}
+
+fn attempt(row: DesiredRow) -> DesiredAttempt {
+    DesiredAttempt {
+        job_id: row.id.job.to_string(),
+        number: row.id.number,
+        queue: row.queue,
+        name: row.object_name,
+        namespace: row.namespace,
+        manifest: row.manifest.unwrap_or_default(),
+        on_lost: row.on_lost.word().to_owned(),
+        accepted_by: row.accepted_by.map(|epoch| epoch.0),
+        created: row.created,
+        before: row.before,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_generation_of_this_stream_counts_as_applied() {
+        assert_eq!(applied(None, None, 57), 0, "nothing was sent yet");
+        assert_eq!(applied(Some(58), Some(60), 57), 0, "from before the stream");
+        assert_eq!(applied(Some(58), Some(60), 58), 58);
+        assert_eq!(applied(Some(58), Some(60), 60), 60);
+        assert_eq!(applied(Some(58), Some(60), 61), 0, "never sent");
+    }
+}

@@ -1,0 +1,227 @@
+//! What clusters should hold: the set, and what changed in it.
+//!
+//! Invariant: whoever changes the set counts the cluster's generation up under the lock of its row and writes the new number to
+//! the attempts that it changed, so at any moment all changes up to the generation are there and none above. A writer that counts
+//! the generation and notes nothing (an older control plane, a restored number) shows in `unmarked`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sqlx::{PgConnection, Row, postgres::PgRow};
+use squadron_core::{
+    desired::{Ask, Moment, Place},
+    id::{AttemptId, ClusterId, Epoch},
+    lease::Policy,
+};
+use uuid::Uuid;
+
+use crate::{
+    Result, Store,
+    attempt::{accepted_by, attempt_id},
+    cluster::{signed, unsigned},
+    job::policy,
+};
+
+/// Attempts of one cluster that are read at a time.
+const MOST: i64 = 500;
+/// Bytes of manifests of one cluster that are read at a time, beside the last.
+const BYTES: i64 = 1 << 20;
+
+/// An attempt that a cluster should hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DesiredRow {
+    pub id: AttemptId,
+    pub queue: String,
+    /// Name of the RayJob object.
+    pub object_name: String,
+    pub namespace: String,
+    /// The RayJob as JSON; absent where the stream carried it before.
+    pub manifest: Option<String>,
+    /// What the job wants when the cluster is lost.
+    pub on_lost: Policy,
+    /// The life of the agent whose acceptance was committed.
+    pub accepted_by: Option<Epoch>,
+    /// The agent said that the RayJob exists, when the attempt changed last.
+    pub created: bool,
+    /// Why the attempt before this one ended; empty for the first.
+    pub before: String,
+}
+
+/// What was read of one ask.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Read {
+    pub moment: Moment,
+    pub set: Vec<DesiredRow>,
+    /// Attempts that the cluster should hold no more.
+    pub removed: Vec<AttemptId>,
+    pub last: Option<Place>,
+    /// There is more behind the last.
+    pub more: bool,
+}
+
+/// The new generations of clusters.
+pub(crate) type Generations = BTreeMap<ClusterId, i64>;
+
+/// Counts the generations of these clusters up, in the order of their ids; the caller writes the numbers to the attempts that it
+/// changes.
+pub(crate) async fn next_generations(
+    db: &mut PgConnection,
+    clusters: impl Iterator<Item = ClusterId>,
+) -> Result<Generations> {
+    let changed: BTreeSet<_> = clusters.collect();
+    if changed.is_empty() {
+        return Ok(Generations::new());
+    }
+    let rows = sqlx::query(
+        "with held as (select id from cluster where id = any ($1) order by id for no key update)
+         update cluster c set desired_generation = desired_generation + 1, marked_generation = marked_generation + 1
+         from held where c.id = held.id returning c.id, c.desired_generation",
+    )
+    .bind(changed.iter().map(|cluster| cluster.0).collect::<Vec<_>>())
+    .fetch_all(db)
+    .await?;
+    rows.iter().map(|row| Ok((ClusterId(row.try_get("id")?), row.try_get("desired_generation")?))).collect()
+}
+
+impl Store {
+    /// What these streams ask for, in their order, all as of one moment; nothing for a cluster that is gone.
+    pub async fn desired_changes(&self, asks: &[(ClusterId, Ask)]) -> Result<Vec<Option<Read>>> {
+        let numbers: Vec<i32> = (0..).take(asks.len()).collect();
+        let clusters: Vec<Uuid> = asks.iter().map(|(cluster, _)| cluster.0).collect();
+        let column = |of: fn(&Ask) -> i64| asks.iter().map(|(_, ask)| of(ask)).collect::<Vec<i64>>();
+        let behind = |ask: &Ask| ask.behind.map(|(_, attempt)| attempt);
+        let jobs: Vec<Uuid> =
+            asks.iter().map(|(_, ask)| behind(ask).map_or(Uuid::nil(), |attempt| attempt.job.0)).collect();
+        let attempts: Vec<i32> =
+            asks.iter().map(|(_, ask)| behind(ask).map_or(0, |attempt| small(attempt.number))).collect();
+        let rows = sqlx::query(CHANGES)
+            .bind(numbers)
+            .bind(clusters)
+            .bind(column(|ask| ask.base.map_or(-1, signed)))
+            .bind(column(|ask| ask.behind.map_or(-1, |(generation, _)| signed(generation))))
+            .bind(jobs)
+            .bind(attempts)
+            .bind(column(|ask| ask.removed_above.map_or(i64::MAX, signed)))
+            .bind(MOST)
+            .bind(BYTES)
+            .fetch_all(self.pool())
+            .await?;
+        let mut reads = vec![None; asks.len()];
+        for row in &rows {
+            let number = usize::try_from(row.try_get::<i32, _>("ask")?).unwrap_or(usize::MAX);
+            if let Some(read) = reads.get_mut(number) {
+                add(read, row)?;
+            }
+        }
+        Ok(reads)
+    }
+
+    /// The generation of a cluster's desired set, and the whole set, as of one moment.
+    pub async fn desired(&self, cluster: ClusterId) -> Result<(i64, Vec<DesiredRow>)> {
+        self.txn("desired.whole", &cluster, |db, cluster| Box::pin(whole(db, *cluster))).await
+    }
+}
+
+/// One row more than the limit of an ask shows that there is more; so does one behind the limit of bytes, which comes without
+/// its manifest.
+const CHANGES: &str = "
+    select k.ask, c.desired_generation, c.desired_generation - c.marked_generation as unmarked,
+           ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint as timeline,
+           a.job_id, a.attempt, a.changed_generation, a.desired, a.object_name, a.accepted_epoch, a.created, a.queue, a.namespace,
+           a.on_lost, a.before, a.bytes_before, case when a.is_new and a.bytes_before < $9 then a.rayjob end as manifest
+    from unnest($1::integer[], $2::uuid[], $3::bigint[], $4::bigint[], $5::uuid[], $6::integer[], $7::bigint[])
+         as k (ask, cluster, base, behind, behind_job, behind_number, removed_above)
+    join cluster c on c.id = k.cluster
+    left join lateral (
+        select s.*, j.queue, j.namespace, j.on_lost, j.rayjob, coalesce(before.ended_because, '') as before,
+               coalesce(sum(case when s.is_new then octet_length(j.rayjob) else 0 end)
+                   over (order by s.changed_generation, s.job_id, s.attempt
+                         rows between unbounded preceding and 1 preceding), 0)::bigint as bytes_before
+        from (
+            (select changed_generation, job_id, number as attempt, object_name, accepted_epoch,
+                    created_at is not null as created, desired, first_generation > k.base as is_new
+             from attempt where cluster_id = k.cluster and desired
+                and (changed_generation, job_id, number) > (k.behind, k.behind_job, k.behind_number)
+             order by changed_generation, job_id, number limit $8 + 1)
+            union all
+            (select changed_generation, job_id, number, object_name, accepted_epoch, false, desired, false
+             from attempt where cluster_id = k.cluster and not desired and changed_generation > k.removed_above
+                and (changed_generation, job_id, number) > (k.behind, k.behind_job, k.behind_number)
+             order by changed_generation, job_id, number limit $8 + 1)
+            order by changed_generation, job_id, attempt limit $8 + 1
+        ) s
+        join job j on j.id = s.job_id
+        left join attempt before on before.job_id = s.job_id and before.number = s.attempt - 1
+    ) a on true
+    order by k.ask, a.changed_generation, a.job_id, a.attempt";
+
+/// Adds a row to what was read of its ask.
+fn add(read: &mut Option<Read>, row: &PgRow) -> Result<()> {
+    let moment = Moment {
+        generation: unsigned(row.try_get("desired_generation")?),
+        unmarked: unsigned(row.try_get("unmarked")?),
+        timeline: unsigned(row.try_get("timeline")?),
+    };
+    let empty = Read { moment, set: Vec::new(), removed: Vec::new(), last: None, more: false };
+    let read = read.get_or_insert(empty);
+    let Some(id) = attempt_id(row)? else { return Ok(()) };
+    let taken = i64::try_from(read.set.len() + read.removed.len()).unwrap_or(i64::MAX);
+    if read.more || taken >= MOST || row.try_get::<i64, _>("bytes_before")? >= BYTES {
+        read.more = true;
+        return Ok(());
+    }
+    read.last = Some((unsigned(row.try_get("changed_generation")?), id));
+    if row.try_get("desired")? {
+        read.set.push(desired(id, row, row.try_get("manifest")?)?);
+    } else {
+        read.removed.push(id);
+    }
+    Ok(())
+}
+
+fn desired(id: AttemptId, row: &PgRow, manifest: Option<String>) -> Result<DesiredRow> {
+    Ok(DesiredRow {
+        id,
+        queue: row.try_get("queue")?,
+        object_name: row.try_get("object_name")?,
+        namespace: row.try_get("namespace")?,
+        manifest,
+        on_lost: policy(row.try_get("on_lost")?)?,
+        accepted_by: accepted_by(row)?,
+        created: row.try_get("created")?,
+        before: row.try_get("before")?,
+    })
+}
+
+/// For an integer column; what does not fit stays at its edge.
+fn small(number: u32) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}
+
+async fn whole(db: &mut PgConnection, cluster: ClusterId) -> Result<(i64, Vec<DesiredRow>)> {
+    sqlx::query("set transaction isolation level repeatable read, read only").execute(&mut *db).await?;
+    let generation = sqlx::query_scalar("select desired_generation from cluster where id = $1")
+        .bind(cluster.0)
+        .fetch_optional(&mut *db)
+        .await?
+        .unwrap_or(0);
+    let rows = sqlx::query(
+        "select a.job_id, a.number as attempt, a.object_name, a.accepted_epoch, a.created_at is not null as created,
+                j.queue, j.namespace, j.rayjob, j.on_lost, coalesce(before.ended_because, '') as before
+         from attempt a join job j on j.id = a.job_id
+         left join attempt before on before.job_id = a.job_id and before.number = a.number - 1
+         where a.cluster_id = $1 and a.desired order by a.job_id, a.number",
+    )
+    .bind(cluster.0)
+    .fetch_all(db)
+    .await?;
+    let mut held = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let Some(id) = attempt_id(row)? else { continue };
+        held.push(desired(id, row, row.try_get("rayjob")?)?);
+    }
+    Ok((generation, held))
+}
+
+#[cfg(test)]
+#[path = "desired_tests.rs"]
+mod tests;
