@@ -1,12 +1,12 @@
 //! `cluster`: invite, look at, accept and revoke clusters.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use squadron_api::cluster::{AddClusterReply, Cluster, ClusterIdentity};
 use squadron_core::name::ClusterName;
 
-use super::arrival;
+use super::{arrival, label};
 use crate::{
     app::App,
     client::Client,
@@ -72,14 +72,6 @@ Examples:
   squadron cluster revoke east
 
 The agent of a revoked cluster is refused from then on. It is no longer listed, except with --all. Its lease ends: jobs with policy fence or rerun stop there and start elsewhere, those with policy wait run on.";
-
-const LABEL_HELP: &str = "\
-Examples:
-  squadron cluster label east region=eu-west-1 data/imagenet=near
-  squadron cluster label east data/imagenet-
-
-Jobs name clusters by these in --prefer, --avoid, --residency and --data. Regions and zones that nodes report themselves \
-(topology.kubernetes.io/region and zone) count before region and zone here. Other labels stay.";
 
 const DEAD_HELP: &str = "\
 Examples:
@@ -152,14 +144,8 @@ enum ClusterVerb {
         yes: bool,
     },
     /// Say where a cluster is and what is near it
-    #[command(after_help = LABEL_HELP)]
-    Label {
-        /// Name or id
-        name: String,
-        /// KEY=VALUE sets a label, KEY- removes it
-        #[arg(required = true, value_name = "KEY=VALUE|KEY-")]
-        labels: Vec<String>,
-    },
+    #[command(after_help = label::HELP)]
+    Label(label::LabelArgs),
     /// Let a namespace submit to a queue by kubectl
     #[command(after_help = arrival::ALLOW_HELP)]
     AllowQueue(arrival::RuleArgs),
@@ -236,29 +222,11 @@ pub async fn run(args: ClusterArgs, app: &App) -> Result<Exit, Failure> {
             said(app, &client.revoke_cluster(&name).await?);
             Ok(Exit::Ok)
         }
-        ClusterVerb::Label { name, labels } => {
-            let cluster = app.client()?.label_cluster(&name, changes(&labels)?).await?;
-            let shown = crate::render::cluster::labels(&cluster);
-            app.out.note(&format!("cluster {} has the labels {shown}", plain(&cluster.name)));
-            Ok(Exit::Ok)
-        }
+        ClusterVerb::Label(args) => label::run(&args, app).await,
         ClusterVerb::AllowQueue(args) => arrival::allow(&args, app).await,
         ClusterVerb::DisallowQueue(args) => arrival::disallow(&args, app).await,
         ClusterVerb::Queues(args) => arrival::queues(&args, app).await,
     }
-}
-
-/// Labels to set, and without a value those to remove, as kubectl writes them.
-fn changes(labels: &[String]) -> Result<BTreeMap<String, Option<String>>, Failure> {
-    labels
-        .iter()
-        .map(|text| match (text.split_once('='), text.strip_suffix('-')) {
-            (Some((key, value)), _) => Ok((key.to_owned(), Some(value.to_owned()))),
-            (None, Some(key)) => Ok((key.to_owned(), None)),
-            (None, None) => Err(Failure::usage(format!("{text:?} is no change of a label"))
-                .next("write KEY=VALUE to set it, KEY- to remove it")),
-        })
-        .collect()
 }
 
 async fn add(name: &ClusterName, output: ItemFormat, app: &App) -> Result<Exit, Failure> {

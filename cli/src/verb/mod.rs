@@ -10,6 +10,7 @@ mod context;
 mod describe;
 mod doctor;
 mod incidents;
+mod label;
 mod list;
 mod login;
 mod logs;

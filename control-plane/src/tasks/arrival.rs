@@ -29,7 +29,11 @@ use super::{
     Left, duty,
     project::{self, News},
 };
-use crate::{clock, http::jobs::submit, state::AppState};
+use crate::{
+    clock,
+    http::jobs::{submit, wish},
+    state::AppState,
+};
 
 /// Refused objects that a pass lets in at most.
 const MOST: usize = 50;
@@ -190,7 +194,7 @@ async fn new_job(
         return Ok(Err(decide::unknown_cluster(&fact.cluster)));
     }
     let lease = queue::lease(db, &fact.queue).await?.unwrap_or_default();
-    let on_lost = match submit::wish(None, &parsed).and_then(|wish| choose(&wish, lease)) {
+    let on_lost = match wish::wish(None, &parsed).and_then(|wish| choose(&wish, lease)) {
         Ok(chosen) => chosen,
         Err(refused) => return Ok(Err(decide::invalid(&refused.to_string()))),
     };

@@ -63,6 +63,8 @@ struct Database {
     rows: BTreeMap<AttemptId, Row>,
 }
 
+/// Of one moment: rows, the last one's place, and whether there are more.
+type Read = (Moment, Vec<(AttemptId, Option<Wanted>)>, Option<Place>, bool);
 type Set = BTreeMap<AttemptId, Arc<Wanted>>;
 
 impl Database {
@@ -88,11 +90,7 @@ impl Database {
     }
 
     /// What the store reads of an ask, `most` rows of it.
-    fn read(
-        &self,
-        ask: &Ask,
-        most: usize,
-    ) -> (Moment, Vec<(AttemptId, Option<Wanted>)>, Option<Place>, bool) {
+    fn read(&self, ask: &Ask, most: usize) -> Read {
         let place = |(id, row): &(&AttemptId, &Row)| (row.changed, **id);
         let mut rows: Vec<_> = self
             .rows

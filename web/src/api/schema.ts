@@ -1257,6 +1257,8 @@ export interface components {
                 id: string;
                 identity?: components["schemas"]["ClusterIdentity"] | null;
                 kubernetes_version: string;
+                /** @description What operators say of it, for example its region. Regions and zones that nodes report count before these. */
+                labels?: Record<string, never>;
                 /** Format: date-time */
                 last_heard_at?: string | null;
                 name: string;
@@ -1461,8 +1463,8 @@ export interface components {
                 running: number;
                 /**
                  * Format: int64
-                 * @description The greatest part that it borrows of what its parent can lend, over its weight, in thousandths; absent for a root,
-                 *     and where use cannot be told.
+                 * @description The greatest part that it borrows of what its parent can lend, with what that may borrow itself, over its weight, in
+                 *     thousandths and over all flavors; absent for a root, and where its tree cannot be counted.
                  */
                 share?: number | null;
                 /** @description RayJob (YAML) that jobs of Ray's own client are made from; empty for the default one. */
@@ -1616,8 +1618,8 @@ export interface components {
             running: number;
             /**
              * Format: int64
-             * @description The greatest part that it borrows of what its parent can lend, over its weight, in thousandths; absent for a root,
-             *     and where use cannot be told.
+             * @description The greatest part that it borrows of what its parent can lend, with what that may borrow itself, over its weight, in
+             *     thousandths and over all flavors; absent for a root, and where its tree cannot be counted.
              */
             share?: number | null;
             /** @description RayJob (YAML) that jobs of Ray's own client are made from; empty for the default one. */
@@ -1650,6 +1652,8 @@ export interface components {
             borrowed?: number | null;
             /** Format: int64 */
             borrowing_limit?: number | null;
+            /** @description Whether the queue itself names it; one that names nothing uses what its parent may. */
+            declared?: boolean;
             flavor: string;
             /** Format: int64 */
             lending_limit?: number | null;
@@ -1675,8 +1679,6 @@ export interface components {
              * @description By its jobs and those below it.
              */
             used?: number | null;
-            /** @description Whether the queue itself names it; one that names nothing uses what its parent may. */
-            declared?: boolean;
         };
         /** @description One nominal quota. */
         QuotaEdit: {

@@ -13,6 +13,7 @@ pub mod submit;
 pub mod tests;
 mod view;
 mod wait;
+pub mod wish;
 
 pub use self::view::job as show;
 use squadron_api::{error::Code, route};

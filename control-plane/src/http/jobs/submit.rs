@@ -15,11 +15,10 @@ use squadron_core::{
     desired,
     dispatch::{Cause, GangPart, Input, Waiting, plan},
     id::JobId,
-    job::marks,
-    lease::{Refusal, Wish, choose},
+    lease::choose,
     name::K8sName,
     placement::NodeWish,
-    preference::{Fault, Preferences, read},
+    preference::{Preferences, read},
     quota::PriorityClass,
 };
 use squadron_ray::{
@@ -34,7 +33,10 @@ use squadron_store::{
 };
 use uuid::Uuid;
 
-use super::{find, known, view};
+use super::{
+    find, known, view,
+    wish::{policy_refused, preferences_refused, wish},
+};
 use crate::{
     clock,
     http::{
@@ -261,35 +263,6 @@ async fn new_job(
         on_lost,
         submitted_at: clock::now(),
     })
-}
-
-/// What the job says about the loss of its cluster: in the request, else by annotations of its manifest.
-pub fn wish(asked: Option<&str>, parsed: &ParsedRayJob) -> std::result::Result<Wish, Refusal> {
-    let annotation = |key: &str| parsed.manifest["metadata"]["annotations"][key].as_str().unwrap_or_default();
-    let asked = asked.unwrap_or_else(|| annotation(marks::ON_LOST));
-    Ok(Wish {
-        policy: Some(asked).filter(|word| !word.is_empty()).map(str::parse).transpose()?,
-        resumes: annotation(marks::RESUMES) == "true",
-        checkpoint: annotation(marks::CHECKPOINT).to_owned(),
-    })
-}
-
-fn preferences_refused(faults: &[Fault]) -> Api {
-    let problem = |fault: &Fault| FieldProblem {
-        path: format!("preferences.{}", fault.field.word().replace('-', "_")),
-        problem: fault.problem.clone(),
-    };
-    let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
-    Api::new(
-        Code::BadRequest,
-        format!("the preferences cannot be read: {}", told.join("; ")),
-        "correct them; nothing was changed",
-    )
-    .fields(faults.iter().map(problem).collect())
-}
-
-fn policy_refused(refusal: &Refusal) -> Api {
-    Api::new(Code::BadRequest, refusal.to_string(), "change --on-lost or the annotation squadron.dev/on-lost")
 }
 
 /// What is legal but probably not meant.
