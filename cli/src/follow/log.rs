@@ -36,9 +36,19 @@ pub struct Follower<'a> {
     /// The last answer brought bytes and may have ended where others are missing: look behind it before going on.
     look_behind: bool,
     screen: Screen,
+    last: Option<JobDetail>,
     outage: Outage,
     /// Where to tell of waiting.
     say: Out,
+}
+
+/// What was read.
+#[derive(Debug)]
+pub struct Read {
+    /// Behind the last byte.
+    pub offset: u64,
+    /// The job as a follower saw it last.
+    pub last: Option<JobDetail>,
 }
 
 /// How one connection ended.
@@ -69,6 +79,7 @@ impl<'a> Follower<'a> {
             offset: wish.offset,
             look_behind: false,
             screen: Screen::default(),
+            last: None,
             outage: Outage::none(out),
             say: out,
         }
@@ -81,12 +92,12 @@ impl<'a> Follower<'a> {
         self
     }
 
-    /// Writes output to stdout until it ends; answers the offset behind the last byte.
-    pub async fn run(mut self, job: &Job) -> Result<u64, Failure> {
+    /// Writes output to stdout until it ends.
+    pub async fn run(mut self, job: &Job) -> Result<Read, Failure> {
         if self.wish.follow && job.attempt == 0 {
             let started = |job: &Job| job.attempt > 0 || job.state.is_terminal();
             if wait::until(self.client, self.say, job, None, started).await?.attempt == 0 {
-                return Ok(self.offset);
+                return Ok(self.read());
             }
         }
         loop {
@@ -98,14 +109,18 @@ impl<'a> Follower<'a> {
             match end {
                 End::Broken(error) => self.bear(error).await?,
                 End::Complete if self.offset > before => self.look_behind = true,
-                End::Complete if !self.wish.follow => return Ok(self.offset),
+                End::Complete if !self.wish.follow => return Ok(self.read()),
                 End::Complete => match self.next().await? {
-                    Next::Done => return Ok(self.offset),
+                    Next::Done => return Ok(self.read()),
                     Next::Attempt(number) => self.turn_to(number),
                     Next::Again => tokio::time::sleep(std::time::Duration::from_millis(500)).await,
                 },
             }
         }
+    }
+
+    fn read(self) -> Read {
+        Read { offset: self.offset, last: self.last }
     }
 
     async fn open(&mut self) -> Result<LogStream, ClientError> {
@@ -158,7 +173,11 @@ impl<'a> Follower<'a> {
 
     async fn next(&mut self) -> Result<Next, Failure> {
         match self.client.hasty().job(&self.job).await {
-            Ok(detail) => Ok(after(&detail, self.attempt, self.wish.attempt.is_some())),
+            Ok(detail) => {
+                let next = after(&detail, self.attempt, self.wish.attempt.is_some());
+                self.last = Some(detail);
+                Ok(next)
+            }
             Err(error) => {
                 self.bear(error).await?;
                 Ok(Next::Again)

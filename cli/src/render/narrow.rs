@@ -118,7 +118,7 @@ mod tests {
     fn the_widest_words_are_shortened_and_every_column_stays() {
         insta::assert_snapshot!(fitted(&COLUMNS, &rows(), view(80)), @"
         NAME           QUEUE                  GPU   ID         WHY
-        train-resnet   acme/vision/training     8   0193a5a0   east is full: no node…
+        train-resnet   acme/vision/training     8   0193a5a0   east is full: no node ha…
         tune           default                  -   0193a5a1   quota
         ");
     }

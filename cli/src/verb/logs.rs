@@ -38,15 +38,16 @@ pub struct LogsArgs {
 
 pub async fn run(args: LogsArgs, app: &App) -> Result<Exit, Failure> {
     let client = app.client()?;
-    let job = client.job(&args.job).await?.job;
+    let before = client.job(&args.job).await?;
+    let job = before.job.clone();
     let wish = log::Wish { attempt: args.attempt, offset: args.offset, follow: args.follow };
     let follower = log::Follower::new(&client, app.out, &job, wish);
-    let Some(end) = until_left(app, &job, follower.run(&job)).await? else {
+    let Some(read) = until_left(app, &job, follower.run(&job)).await? else {
         return Ok(Exit::Interrupted);
     };
-    if end == args.offset && !args.follow {
+    if read.offset == args.offset && !args.follow {
         app.out.note(&log::nothing_yet(&job, args.offset));
-    } else if let Some(said) = log::cut_short(&client.job(&job.id.to_string()).await?, args.attempt) {
+    } else if let Some(said) = log::cut_short(read.last.as_ref().unwrap_or(&before), args.attempt) {
         app.out.note(&said);
     }
     Ok(Exit::Ok)
