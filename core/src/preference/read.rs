@@ -117,17 +117,18 @@ impl Texts {
         *self == Texts::default()
     }
 
-    /// These, and for what they do not mention, the others.
+    /// These, and for what they do not say, the others. A blank text says nothing, so it takes no rule away.
     #[must_use]
     pub fn over(self, others: Texts) -> Texts {
+        let said = |one: Option<String>, other| one.filter(|text| !text.trim().is_empty()).or(other);
         Texts {
-            prefer: self.prefer.or(others.prefer),
-            avoid: self.avoid.or(others.avoid),
-            data: self.data.or(others.data),
-            spread: self.spread.or(others.spread),
-            residency: self.residency.or(others.residency),
-            max_price: self.max_price.or(others.max_price),
-            spot: self.spot.or(others.spot),
+            prefer: said(self.prefer, others.prefer),
+            avoid: said(self.avoid, others.avoid),
+            data: said(self.data, others.data),
+            spread: said(self.spread, others.spread),
+            residency: said(self.residency, others.residency),
+            max_price: said(self.max_price, others.max_price),
+            spot: said(self.spot, others.spot),
         }
     }
 }
@@ -289,5 +290,15 @@ mod tests {
         let manifest = texts(&[(Field::Prefer, "west"), (Field::Spot, "never")]);
         let both = texts(&[(Field::Prefer, "east")]).over(manifest);
         assert_eq!((both.get(Field::Prefer), both.get(Field::Spot)), ("east", "never"));
+    }
+
+    #[test]
+    fn a_blank_text_of_a_request_takes_no_rule_of_the_manifest_away() {
+        for field in Field::ALL {
+            for blank in ["", " \t"] {
+                let over = texts(&[(field, blank)]).over(texts(&[(field, "rule")]));
+                assert_eq!(over.get(field), "rule", "{}", field.word());
+            }
+        }
     }
 }
