@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bytes, cpu, grouped, hours, money, percent, plural, resources, skew } from "./amount";
+import { bytes, cpu, grouped, hours, money, percent, plural, price, resources, skew } from "./amount";
 
 test("memory is binary with at most one decimal", () => {
   expect([0, 1023, 1024, 1536 * 1024 ** 2, 1_717_986_917, 100 * 1024 ** 3].map(bytes)).toEqual(["0 B", "1023 B", "1 KiB", "1.5 GiB", "1.5 GiB", "100 GiB"]);
@@ -12,6 +12,10 @@ test("cores come from thousandths without trailing zeros", () => {
 test("resources leave out what nobody asked for", () => {
   expect(resources({ cpu_milli: 4_000, memory_bytes: 6 * 1024 ** 3, gpus: 0 })).toBe("4 CPU, 6 GiB");
   expect(resources({ cpu_milli: 0, memory_bytes: 0, gpus: 0 })).toBe("nothing");
+});
+
+test("prices that differ are told apart", () => {
+  expect([125_000, 30_000, 315, 1_250, 0, 100_001].map(price)).toEqual(["12.50", "3.00", "0.0315", "0.125", "0.00", "10.0001"]);
 });
 
 test("a used sliver is visible and an empty whole is no division by zero", () => {

@@ -27,6 +27,11 @@ export function resources(amount: Resources): string {
   return parts.length > 0 ? parts.join(", ") : "nothing";
 }
 
+/** `12.50`, `0.0315`: a price from ten-thousandths, exactly, with at least two decimals. */
+export function price(tenThousandths: number): string {
+  return (tenThousandths / 10_000).toFixed(4).replace(/0{1,2}$/, "");
+}
+
 /** Used part of the whole in percent, whole numbers; 0 when there is nothing. A little never rounds to nothing. */
 export function percent(used: number, whole: number): number {
   if (whole <= 0 || used <= 0) return 0;

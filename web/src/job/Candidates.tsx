@@ -1,5 +1,5 @@
 import type { Candidate, Refused, Term } from "../api/types";
-import { resources } from "../format/amount";
+import { price, resources } from "../format/amount";
 import { TableFrame } from "../ui/Layout";
 
 const TITLES: Record<string, string> = { borrowing: "Borrowing", preference: "Preference", data: "Data", spread: "Spread", price: "Price", idle_gpus: "Idle GPUs", node_size: "Node size", jobs_there: "Jobs there", fullness: "Fullness" };
@@ -75,6 +75,6 @@ function Refusals({ refused }: { refused: Refused[] }) {
 }
 
 function value(term: Term): string {
-  if (term.name === "price") return `${(term.value / 10000).toFixed(2)} ${(term.unit ?? "").split("/")[0]}`;
+  if (term.name === "price") return `${price(term.value)} ${(term.unit ?? "").split("/")[0]}`;
   return term.name === "fullness" ? `${(term.value / 10).toFixed(1)} %` : String(term.value);
 }
