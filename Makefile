@@ -22,6 +22,7 @@ help:
 	@echo 'make acceptance    KubeRay'\''s own Go tests: SUITE=e2erayjob PATTERN=^TestRayJob$$ OPERATOR=squadron|kuberay'
 	@echo 'make bench         measure from submit to the first line of output, beside KubeRay'\''s operator'
 	@echo 'make bench-rate    measure jobs a second from submit to object, beside MultiKueue: RUNS=5 JOBS=1000'
+	@echo 'make bench-failover  lose a cluster with a thousand fenced jobs and measure when they start elsewhere'
 	@echo 'make generate      write the generated files anew'
 	@echo 'make clean         stop everything, remove clusters and build results'
 
@@ -41,7 +42,7 @@ chaos:
 	@$(XTASK) chaos
 
 rounds:
-	@$(XTASK) rounds --rounds '$(ROUNDS)' --faults '$(FAULTS)' --seed '$(SEED)'
+	@SQUADRON_PROFILE=release $(XTASK) rounds --rounds '$(ROUNDS)' --faults '$(FAULTS)' --seed '$(SEED)'
 
 acceptance:
 	@$(XTASK) acceptance --suite '$(SUITE)' --pattern '$(value PATTERN)' --operator '$(OPERATOR)'
@@ -55,7 +56,7 @@ bench-rate:
 	@SQUADRON_PROFILE=release $(XTASK) bench-rate --runs $(RUNS) --jobs $(JOBS)
 
 bench-failover:
-	@$(XTASK) bench-failover
+	@SQUADRON_PROFILE=release $(XTASK) bench-failover
 
 generate:
 	@$(XTASK) generate
