@@ -6,13 +6,8 @@
 //! manifest cannot tie itself to foreign owners.
 
 use serde_json::{Map, Value, json};
-use squadron_core::{
-    id::ClusterId,
-    job::marks,
-    lease::{Policy as OnLost, Terms},
-    placement::SPOT_LABELS,
-    preference::Field,
-};
+use squadron_core::{id::ClusterId, job::marks, lease::Policy as OnLost};
+use squadron_ray::bounds;
 
 use super::DesiredAttempt;
 
@@ -39,11 +34,10 @@ pub fn build(attempt: &DesiredAttempt, cluster: ClusterId) -> Result<Value, Unbu
     };
     add_environment(&mut spec, &environment(&manifest, attempt));
     if attempt.on_lost() != OnLost::Wait {
-        bound_grace(&mut spec);
+        templates(&mut spec).into_iter().for_each(bounds::grace);
     }
-    let spot = &manifest["metadata"]["annotations"][Field::Spot.annotation()];
-    if spot.as_str().is_some_and(|word| word.trim() == "never") {
-        templates(&mut spec).into_iter().for_each(keep_off_spot);
+    if bounds::excludes_spot(&manifest) {
+        templates(&mut spec).into_iter().for_each(bounds::keep_off_spot);
     }
     Ok(json!({
         "apiVersion": "ray.io/v1",
@@ -100,7 +94,8 @@ fn templates(spec: &mut Map<String, Value>) -> Vec<&mut Value> {
     let mut found = Vec::new();
     for (field, part) in spec.iter_mut() {
         match field.as_str() {
-            "submitterPodTemplate" => found.push(part),
+            // Where the manifest gives none, the reconciler makes one with the same bounds.
+            "submitterPodTemplate" if part.is_object() => found.push(part),
             "rayClusterSpec" => found.extend(of_cluster(part)),
             _ => {}
         }
@@ -125,42 +120,6 @@ fn of_cluster(cluster: &mut Value) -> Vec<&mut Value> {
 
 fn add_environment(spec: &mut Map<String, Value>, ours: &[(&'static str, String)]) {
     templates(spec).into_iter().for_each(|template| add_to_template(template, ours));
-}
-
-/// Who deletes the pods first decides how long they live on, and the garbage collector may come before the fence does: it
-/// grants what the pod says, so no pod of a leased attempt may say more than the fence waits.
-fn bound_grace(spec: &mut Map<String, Value>) {
-    let most = Terms::default().grace / 1_000;
-    for template in templates(spec) {
-        let Some(pod) = template.get_mut("spec").and_then(Value::as_object_mut) else { continue };
-        let wish = pod.get("terminationGracePeriodSeconds").and_then(Value::as_u64).unwrap_or(most);
-        pod.insert("terminationGracePeriodSeconds".into(), wish.min(most).into());
-    }
-}
-
-/// Requires nodes that carry none of the labels of nodes that can be taken away. Terms of the affinity are alternatives, so
-/// each of them gets the requirement.
-fn keep_off_spot(template: &mut Value) {
-    const PATH: [&str; 4] =
-        ["spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
-    let mut place = template;
-    for field in PATH {
-        if place.is_null() {
-            *place = Map::new().into();
-        }
-        let Some(fields) = place.as_object_mut() else { return };
-        place = fields.entry(field).or_insert(Value::Null);
-    }
-    if place.is_null() {
-        *place = json!({});
-    }
-    let Some(required) = place.as_object_mut() else { return };
-    let terms = required.entry("nodeSelectorTerms").or_insert_with(|| json!([{}]));
-    let steady = SPOT_LABELS.map(|(key, value)| json!({"key": key, "operator": "NotIn", "values": [value]}));
-    for term in terms.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
-        let expressions = term.entry("matchExpressions").or_insert_with(|| json!([]));
-        expressions.as_array_mut().into_iter().for_each(|all| all.extend(steady.iter().cloned()));
-    }
 }
 
 /// Adds to the first container, which is the Ray container or the submitter.
@@ -249,7 +208,8 @@ mod tests {
         let pod = |spec: Value| json!({"spec": spec});
         let own = json!({"key": "gpu", "operator": "Exists"});
         let picky = json!({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
-            {"nodeSelectorTerms": [{"matchExpressions": [own]}, {"matchFields": [{"key": "metadata.name"}]}]}}}});
+            {"nodeSelectorTerms": [{"matchExpressions": [own]},
+                {"matchFields": [{"key": "metadata.name"}], "matchExpressions": null}]}}}});
         let manifest = |annotations: Value| {
             json!({"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"annotations": annotations},
                 "spec": {"rayClusterSpec": {"headGroupSpec": {"template": pod(json!({"containers": [{}]}))},
@@ -271,6 +231,10 @@ mod tests {
         }
         assert_eq!(worker[0]["matchExpressions"][0], own);
         assert_eq!(worker[1]["matchFields"][0]["key"], "metadata.name");
+        let mut without = manifest(json!({"squadron.dev/spot": "never"}));
+        without["spec"]["submitterPodTemplate"] = Value::Null;
+        let built = build(&attempt(&without), cluster()).unwrap();
+        assert!(built["spec"]["submitterPodTemplate"].is_null(), "the default has its own bounds");
         let free = manifest(json!({"squadron.dev/spot": "allow"}));
         assert!(
             build(&attempt(&free), cluster())

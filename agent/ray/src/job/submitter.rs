@@ -8,6 +8,7 @@ use super::{
     script::{self, Script},
 };
 use crate::{
+    bounds,
     cluster::PodView,
     names,
     object::{self, entry, items},
@@ -134,7 +135,9 @@ fn batch_job(pass: &Pass<'_>, status: &RayJobStatus) -> Value {
 fn template(pass: &Pass<'_>, status: &RayJobStatus, nodes: Option<i32>) -> Value {
     let mut template = own_template(pass).cloned().unwrap_or_else(|| {
         let head = pass.cluster_spec.as_ref().map(|spec| &spec.head_group_spec.template);
-        json!({"spec": {"containers": [default_container(head.unwrap_or(&Value::Null))]}})
+        let mut template = json!({"spec": {"containers": [default_container(head.unwrap_or(&Value::Null))]}});
+        bounds::like(pass.job(), &mut template);
+        template
     });
     entry(&mut template, "metadata");
     entry(&mut template["metadata"], "labels").extend(marks(pass.job()));

@@ -38,7 +38,11 @@ pub fn stating(manifest: &Value, texts: &Texts) -> Value {
     if stated.is_empty() {
         return manifest;
     }
-    let annotations = metadata.entry("annotations").or_insert_with(|| Map::new().into());
+    let annotations = metadata.entry("annotations").or_insert(Value::Null);
+    // YAML writes null where somebody left everything below out.
+    if annotations.is_null() {
+        *annotations = Map::new().into();
+    }
     if let Some(annotations) = annotations.as_object_mut() {
         annotations.extend(stated);
     }
@@ -69,6 +73,7 @@ mod tests {
         let expected = json!({"squadron.dev/prefer": "west", "squadron.dev/spot": "never", "squadron.dev/max-price": "3 EUR"});
         assert_eq!(stated["metadata"]["annotations"], expected);
         assert_eq!(texts(&stating(&json!({"metadata": {}}), &others)), others);
+        assert_eq!(texts(&stating(&json!({"metadata": {"annotations": null}}), &others)), others);
         assert_eq!(stating(&manifest, &Texts::default()), manifest);
     }
 }

@@ -52,6 +52,21 @@ fn rj_sub_default_submitter() {
 }
 
 #[test]
+fn rj_sub_default_submitter_has_the_bounds_of_its_job() {
+    let pod = |annotations: Value| {
+        let mut world = world(&json!({}));
+        world.get_mut("RayJob", "j")["metadata"]["annotations"] = annotations;
+        world.run_until(8, |world| !world.get("Job", "j").is_null());
+        world.get("Job", "j")["spec"]["template"]["spec"].clone()
+    };
+    let bounded = pod(json!({"squadron.dev/on-lost": "fence", "squadron.dev/spot": "never"}));
+    assert_eq!(bounded["terminationGracePeriodSeconds"], 10);
+    assert!(bounded["affinity"]["nodeAffinity"].is_object());
+    let free = pod(json!({"squadron.dev/on-lost": "wait"}));
+    assert!(free["terminationGracePeriodSeconds"].is_null() && free["affinity"].is_null());
+}
+
+#[test]
 fn rj_sub_submitter_in_full() {
     let mut job =
         submitter(&json!({"jobId": "id"}), Options { quick_submitter: false, ..Options::default() });
