@@ -60,7 +60,7 @@ pub struct Plan {
 }
 
 /// Runs the rounds, prints each and the table of all that the file holds. Fails if one of them found an overlap or a stop
-/// for nothing.
+/// for nothing, or if a loss moved nothing or met another problem.
 pub fn run(stage: &Stage, plan: &Plan) -> Result<()> {
     let faults = fault::named(&plan.faults)?;
     let book = Book::new(plan.file.clone());
@@ -81,7 +81,7 @@ pub fn run(stage: &Stage, plan: &Plan) -> Result<()> {
     let bad = records.iter().filter(|record| !record.is_good()).count();
     anyhow::ensure!(
         bad == 0,
-        "{bad} of {} rounds found two copies at once or a stop for nothing",
+        "{bad} of {} rounds found two copies at once or a stop for nothing, or were losses that count for nothing",
         records.len()
     );
     Ok(())

@@ -101,13 +101,15 @@ impl Record {
         })
     }
 
-    /// No two copies and no stop for nothing; of a control, that its two copies were seen.
+    /// No two copies and no stop for nothing; of a loss, also that its jobs moved and that nothing else went wrong, or else
+    /// there was nothing to count; of a control, that its two copies were seen.
     pub fn is_good(&self) -> bool {
+        let found = &self.found;
         if self.fault.is_control() {
-            self.found.seconds() > 0.0
-        } else {
-            self.found.overlaps == 0 && self.found.needless.is_empty()
+            return found.seconds() > 0.0;
         }
+        let is_whole = !self.fault.loses() || (found.moved > 0 && self.problem.is_empty());
+        is_whole && found.overlaps == 0 && found.needless.is_empty()
     }
 
     /// For the eye, while a run goes on.
@@ -170,7 +172,7 @@ impl Book {
 pub fn table(records: &[Record]) -> String {
     let mut text = String::from(
         "| fault | rounds | jobs | moved | overlaps | of s | least gap, s | median gap, s | loss → start, s (median, most) | \
-         stopped for nothing |\n|---|---|---|---|---|---|---|---|---|---|\n",
+         stopped for nothing | with a problem |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     let kinds: [(&str, &[Fault]); 3] = [
         ("all losses", &LOST),
@@ -203,7 +205,7 @@ fn row(name: &str, records: &[&Record]) -> String {
         _ => format!("{:.1}", quantile(values, part)),
     };
     format!(
-        "| {name} | {} | {} | {} | {} | {seconds:.1} | {} | {} | {}, {} | {} |\n",
+        "| {name} | {} | {} | {} | {} | {seconds:.1} | {} | {} | {}, {} | {} | {} |\n",
         records.len(),
         sum(|found| found.jobs),
         sum(|found| found.moved),
@@ -213,6 +215,7 @@ fn row(name: &str, records: &[&Record]) -> String {
         figure(&starts, 0.5),
         figure(&starts, 1.0),
         sum(|found| found.needless.len()),
+        records.iter().filter(|record| !record.problem.is_empty()).count(),
     )
 }
 
@@ -322,10 +325,37 @@ mod tests {
     }
 
     #[test]
+    fn a_loss_that_moved_nothing_or_met_another_problem_proves_nothing() {
+        let seen = record(1, Fault::Cut);
+        let good = Record {
+            found: Found {
+                overlaps: 0,
+                overlap_s: 0.0,
+                kubelet_overlap_s: 0.0,
+                needless: vec![],
+                ..seen.found.clone()
+            },
+            ..seen
+        };
+        assert!(good.is_good());
+        let problem = Record { problem: "the API server did not answer".into(), ..good.clone() };
+        assert!(!problem.is_good());
+        let still = Record { found: Found { moved: 0, ..good.found.clone() }, ..good };
+        assert!(!still.is_good());
+        assert!(Record { fault: Fault::BriefCut, ..still }.is_good(), "nothing has to move");
+        assert!(Record { fault: Fault::BriefCut, ..problem.clone() }.is_good());
+        let table = table(&[problem, record(2, Fault::Cut)]);
+        assert!(table.contains("| cut | 2 |") && table.contains("33.0, 33.0 | 1 | 1 |"), "{table}");
+    }
+
+    #[test]
     fn the_table_sums_each_fault_and_each_kind() {
         let records = [record(1, Fault::Cut), record(2, Fault::Cut), record(3, Fault::BriefCut)];
         let table = table(&records);
-        assert!(table.contains("| cut | 2 | 16 | 12 | 2 | 4.0 | 1.0 | 2.0 | 33.0, 33.0 | 2 |"), "{table}");
+        assert!(
+            table.contains("| cut | 2 | 16 | 12 | 2 | 4.0 | 1.0 | 2.0 | 33.0, 33.0 | 2 | 0 |"),
+            "{table}"
+        );
         assert!(table.contains("| all brief troubles | 1 | 8 |"), "{table}");
         assert!(!table.contains("agent-dead"), "a fault that was not drawn has no line: {table}");
         assert!(table.contains("| idle | 3 | 50 | 50 |"), "{table}");
