@@ -6,7 +6,7 @@
 
 mod close;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use squadron_core::{
     attempt::{Event, advance as decide},
@@ -14,7 +14,7 @@ use squadron_core::{
     lease::{Ears, Live, Policy, Proof, Renewal, Terms, Tick, Verdict, judge},
 };
 use squadron_store::{
-    Result,
+    Result, StoreError,
     job::advance,
     loss::{Held, PAGE},
     term::{self, Term},
@@ -85,7 +85,8 @@ impl Watch {
         let renewals = app.store.renewals().await?;
         self.ears.look(&renewals, &app.settings.lease, now);
         let held = app.store.held_by(&self.suspected(app, &renewals)).await?;
-        self.told.retain(|attempt, _| held.iter().any(|held| held.live.id == *attempt));
+        let present: BTreeSet<AttemptId> = held.iter().map(|held| held.live.id).collect();
+        self.told.retain(|attempt, _| present.contains(attempt));
         Ok(Some(Seen { term, renewals, held }))
     }
 
@@ -105,6 +106,8 @@ impl Watch {
             let Some(renewal) = seen.renewals.get(cluster).copied() else { continue };
             let provided = Provided::Silent { term: &seen.term, renewal };
             for batch in proofs.chunks(PAGE) {
+                // Many batches take longer than the others' patience with a duty that nobody keeps.
+                still_ours(app, &seen.term).await?;
                 let done = close(app, *cluster, provided, batch).await.map(drop);
                 for proof in bear_many(&mut troubles, batch, done)? {
                     let alone = close(app, *cluster, provided, std::slice::from_ref(proof)).await;
@@ -164,6 +167,12 @@ impl Watch {
 struct Judged {
     gone: BTreeMap<ClusterId, Vec<Proof>>,
     said: Vec<(AttemptId, Verdict)>,
+}
+
+/// Keeps the duty. The pass ends if another process has it, or had it meanwhile.
+async fn still_ours(app: &AppState, term: &Term) -> Result<()> {
+    let kept = app.store.keep_duty(term.duty, term.holder).await?;
+    if kept.as_ref() == Some(term) { Ok(()) } else { Err(StoreError::Fenced { duty: term.duty }) }
 }
 
 /// How many attempts each cluster must stop at once when its lease ends.

@@ -212,6 +212,18 @@ async fn a_leader_that_lost_its_term_closes_nothing() {
     assert_eq!(row.reason, reason::CLUSTER_SILENT, "and does not call the cluster heard");
 }
 
+#[tokio::test]
+async fn the_duty_is_kept_before_each_batch_that_is_closed() {
+    let mut fleet = Fleet::new().await;
+    crowd::held(&fleet.app.store, fleet.east, 1_000, Policy::Fence).await;
+    fleet.listen(70).await;
+    let seen = fleet.last_look().await;
+    let before = fleet.app.store.duty("lost").await.unwrap().0.beat;
+    fleet.watch.follow(&fleet.app, &seen, Tick(fleet.now)).await.unwrap();
+    let after = fleet.app.store.duty("lost").await.unwrap().0.beat;
+    assert_eq!(after - before, 2, "once for each of two batches");
+}
+
 /// Statements that this thread's tasks sent to the database.
 #[derive(Clone, Default)]
 struct Statements(Arc<AtomicUsize>);
