@@ -5,3 +5,6 @@ alter table job add column preferences jsonb not null default '{}';
 
 -- labels, as text by key
 alter table cluster add column labels jsonb not null default '{}';
+
+-- refused arrivals, looked at every second for whether they may be imported by now
+create index arrival_offered on arrival (first_seen_at, uid) where gone_at is null and offer is not null;

@@ -44,23 +44,25 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
         return Ok(Left::Nothing);
     }
     let Some(term) = duty::hold(app, project::CONSUMER, holder).await? else { return Ok(Left::NotOurs) };
+    let mut tried = Vec::new();
     for _ in 0..MOST {
-        let news = app
+        let done = app
             .store
-            .txn("arrival.allowed", &term, |db, term| {
+            .txn("arrival.allowed", &(&term, &tried), |db, (term, tried)| {
                 Box::pin(async move {
                     term::check(db, term).await?;
-                    let Some((cluster, fact)) = arrival::allowed_since(db).await? else { return Ok(None) };
+                    let Some((cluster, fact)) = arrival::allowed_since(db, tried).await? else {
+                        return Ok(None);
+                    };
                     let mut news = News::default();
                     apply(db, cluster, &fact, clock::now(), &mut news).await?;
-                    Ok(Some(news))
+                    Ok(Some((news, (cluster, fact.uid))))
                 })
             })
             .await?;
-        match news {
-            Some(news) => project::tell(app, &news),
-            None => return Ok(Left::Nothing),
-        }
+        let Some((news, object)) = done else { return Ok(Left::Nothing) };
+        project::tell(app, &news);
+        tried.push(object);
     }
     Ok(Left::More)
 }
@@ -84,9 +86,16 @@ pub async fn apply(
         Verdict::Refuse(why) => refuse(db, cluster, fact, &why, at).await,
         Verdict::Import => match new_job(db, cluster, &name, fact).await? {
             Ok((new, class)) => import(db, cluster, &name, fact, (&new, class.as_ref()), news).await,
-            Err(why) => refuse(db, cluster, fact, &why, at).await,
+            Err(why) => refuse(db, cluster, &by_manifest(fact), &why, at).await,
         },
     }
+}
+
+/// What an agent told, with the priority class that the manifest names: it is judged by that, and so it must be found
+/// again by that, whatever its agent says.
+fn by_manifest(fact: &ArrivalFact) -> ArrivalFact {
+    let named = parsed(fact).ok().and_then(|parsed| parsed.labels.get(PRIORITY_LABEL).cloned());
+    ArrivalFact { priority_class: named.unwrap_or_default(), ..fact.clone() }
 }
 
 async fn stays(

@@ -212,7 +212,7 @@ async fn names_are_judged_like_those_of_a_submission_and_again_when_what_they_la
         r#""namespace": "ml""#,
         r#""namespace": "ml", "labels": {"kueue.x-k8s.io/priority-class": "urgent"}"#,
     );
-    let offer = ArrivalFact { manifest: labelled, priority_class: "urgent".into(), ..fact("u") };
+    let offer = ArrivalFact { manifest: labelled, ..fact("u") };
     plane.tell(plane.east, vec![told(offer)]).await;
     let words = plane.words().await;
     assert_eq!(words[0].0, "UNKNOWN_PRIORITY_CLASS", "{words:?}");
@@ -230,6 +230,29 @@ async fn names_are_judged_like_those_of_a_submission_and_again_when_what_they_la
     plane.settle().await;
     let job = plane.jobs().await.remove(0);
     assert_eq!((job.priority_class.as_deref(), job.priority), (Some("urgent"), 1_000));
+}
+
+#[tokio::test]
+async fn an_agent_that_names_another_class_than_the_manifest_holds_nobody_back() {
+    let plane = Plane::new().await;
+    plane.allow(plane.east).await;
+    let labelled = |class: &str| {
+        let labels = format!(r#""namespace": "ml", "labels": {{"kueue.x-k8s.io/priority-class": "{class}"}}"#);
+        MANIFEST.replace(r#""namespace": "ml""#, &labels)
+    };
+    let class = "insert into priority_class (name, value) values ('normal', $1)";
+    fixture::execute(&plane.app.store, class, 1).await;
+    let lies = ArrivalFact { manifest: labelled("nobody"), priority_class: "normal".into(), ..fact("a") };
+    let waits = ArrivalFact { manifest: labelled("urgent"), ..fact("b") };
+    plane.tell(plane.east, vec![told(lies), told(waits)]).await;
+    assert!(!plane.app.store.any_allowed_since().await.unwrap(), "its class is the one of its manifest");
+    // Even a row that seems to be allowed at every look is tried once in a pass.
+    let wrong = "update arrival set offer = jsonb_set(offer, '{priority_class}', '\"normal\"') where uid = 'a' and $1 > 0";
+    fixture::execute(&plane.app.store, wrong, 1).await;
+    let class = "insert into priority_class (name, value) values ('urgent', $1)";
+    fixture::execute(&plane.app.store, class, 1_000).await;
+    assert_eq!(pass(&plane.app, plane.holder).await.unwrap(), Left::Nothing);
+    assert_eq!(plane.jobs().await.len(), 1);
 }
 
 #[tokio::test]

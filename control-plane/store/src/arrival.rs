@@ -155,13 +155,23 @@ macro_rules! allowed_since {
     };
 }
 
-/// A refused object that by now may be imported, locked until the transaction ends, with the cluster it stands in.
-pub async fn allowed_since(db: &mut PgConnection) -> Result<Option<(ClusterId, ArrivalFact)>> {
+/// A refused object that by now may be imported and is none of `tried`, locked until the transaction ends, with the
+/// cluster it stands in.
+pub async fn allowed_since(
+    db: &mut PgConnection,
+    tried: &[(ClusterId, String)],
+) -> Result<Option<(ClusterId, ArrivalFact)>> {
+    let (clusters, uids): (Vec<_>, Vec<_>) =
+        tried.iter().map(|(cluster, uid)| (cluster.0, uid.as_str())).unzip();
     let row = sqlx::query(concat!(
         "select a.cluster_id, a.offer from arrival a where ",
         allowed_since!(),
-        " order by a.first_seen_at, a.uid limit 1 for update of a"
+        " and not exists (select 1 from unnest($1::uuid[], $2::text[]) t (cluster_id, uid)
+              where t.cluster_id = a.cluster_id and t.uid = a.uid)
+          order by a.first_seen_at, a.uid limit 1 for update of a"
     ))
+    .bind(clusters)
+    .bind(uids)
     .fetch_optional(db)
     .await?;
     let Some(row) = row else { return Ok(None) };
