@@ -171,7 +171,7 @@ fn key(headers: &HeaderMap, caller: &Caller, request: &SubmitRequest) -> Result<
         body.update(on_lost.as_bytes());
     }
     if !request.preferences.is_empty() {
-        body.update(format!("{:?}", request.preferences).as_bytes());
+        body.update(serde_json::json!(request.preferences).to_string().as_bytes());
     }
     Ok(Some(Key { owner: caller.actor.subject.clone(), key: text.to_owned(), body: body.finalize().into() }))
 }
