@@ -75,15 +75,16 @@ fn a_borrower_stops_for_the_owner_of_the_quota_and_goes_on_afterwards() {
     let borrower = stage.submit(&borrower, &["-q", "preempt/borrower", "--cluster", &cluster]).unwrap();
     // Protected for as long as the stage's control plane says.
     stage.wait_log(&borrower, "line 4\n").unwrap();
+    // From before it is asked to stop, so that its end is seen.
+    let first = stage.witness(&cluster, &borrower).unwrap();
     let lender = Job::new("preempt-lender", "python -c \"print('mine', flush=True)\"");
     let lender = stage.submit(&lender, &["-q", "preempt/lender", "--cluster", &cluster]).unwrap();
+    let second = stage.witness(&cluster, &lender).unwrap();
     wait::until("the owner to say whom it waits for", PATIENCE, || {
         let sentence = text(&stage.detail(&lender)?["job"]["sentence"]).to_owned();
         Ok(found_if(sentence.contains("waits for preempt-borrower to stop"), sentence))
     })
     .unwrap();
-    let (first, second) =
-        (stage.witness(&cluster, &borrower).unwrap(), stage.witness(&cluster, &lender).unwrap());
     stage.wait_job(&lender, "succeeded").unwrap();
     let (stopped, started) = (first.runs().unwrap(), second.runs().unwrap());
     let of_first: Vec<_> = stopped.into_iter().filter(|run| run.attempt == "1").collect();

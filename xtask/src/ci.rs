@@ -63,6 +63,7 @@ fn clusters(steps: &mut Steps) {
     steps.tests("refusals", || Ok(e2e("refusals")));
     steps.tests("Ray's own client", || Ok(e2e("ray_client")));
     steps.tests("arrivals by kubectl", || Ok(e2e("arrival")));
+    steps.tests("preemption", || Ok(e2e("preempt")));
     steps.step("clean up", || {
         strike()?;
         testbed::down(&Spec::tests().clusters)
