@@ -17,6 +17,8 @@ const LEAST: usize = 8;
 const LEAST_SENTENCE: usize = 20;
 /// Below this nothing can be laid out.
 const NARROWEST: usize = 40;
+/// Titles of columns that hold what commands take, besides the first one.
+const TAKEN: [&str; 5] = ["ID", "NAME", "OBJECT", "QUEUE", "CLUSTER"];
 
 /// The table in the width of the terminal.
 pub fn fitted(columns: &[Column], rows: &[Vec<Cell>], view: View) -> String {
@@ -52,7 +54,7 @@ fn widths(columns: &[Column], rows: &[Vec<Cell>], width: usize) -> Option<Vec<us
 /// The least of a column that still tells something.
 fn floor(columns: &[Column], column: &Column, at: usize, natural: usize) -> usize {
     let least = if at + 1 == columns.len() { LEAST_SENTENCE } else { LEAST };
-    match at == 0 || column.right || column.title == "ID" {
+    match at == 0 || column.right || TAKEN.contains(&column.title) {
         true => natural,
         false => natural.min(least.max(column.title.len())),
     }
@@ -134,6 +136,21 @@ mod tests {
         tune
           queue default, id 0193a5a1, why quota
         ");
+    }
+
+    #[test]
+    fn what_commands_take_is_whole_at_every_width() {
+        for width in NARROWEST..120 {
+            let text = fitted(&COLUMNS, &rows(), view(width));
+            for name in ["train-resnet", "acme/vision/training", "0193a5a0"] {
+                assert!(text.contains(name), "{width}: {text}");
+            }
+        }
+        assert!(
+            fitted(&COLUMNS, &rows(), view(75)).starts_with("NAME"),
+            "there is room for the least of a sentence"
+        );
+        assert!(fitted(&COLUMNS, &rows(), view(74)).starts_with("train-resnet"));
     }
 
     #[test]

@@ -38,13 +38,43 @@ pub async fn run(args: &LabelArgs, app: &App) -> Result<Exit, Failure> {
 
 /// Labels to set, and without a value those to remove, as kubectl writes them.
 fn changes(labels: &[String]) -> Result<BTreeMap<String, Option<String>>, Failure> {
-    labels
-        .iter()
-        .map(|text| match (text.split_once('='), text.strip_suffix('-')) {
-            (Some((key, value)), _) => Ok((key.to_owned(), Some(value.to_owned()))),
-            (None, Some(key)) => Ok((key.to_owned(), None)),
-            (None, None) => Err(Failure::usage(format!("{text:?} is no change of a label"))
-                .next("write KEY=VALUE to set it, KEY- to remove it")),
-        })
-        .collect()
+    let mut changes = BTreeMap::new();
+    for text in labels {
+        let (key, value) = change(text)?;
+        if changes.insert(key.to_owned(), value.map(str::to_owned)).is_some() {
+            return Err(Failure::usage(format!("label {key:?} is named twice"))
+                .next("name each label once, to set it or to remove it"));
+        }
+    }
+    Ok(changes)
+}
+
+fn change(text: &str) -> Result<(&str, Option<&str>), Failure> {
+    match (text.split_once('='), text.strip_suffix('-')) {
+        (Some((key, value)), _) => Ok((key, Some(value))),
+        (None, Some(key)) => Ok((key, None)),
+        (None, None) => Err(Failure::usage(format!("{text:?} is no change of a label"))
+            .next("write KEY=VALUE to set it, KEY- to remove it")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn of(labels: &[&str]) -> Result<BTreeMap<String, Option<String>>, Failure> {
+        changes(&labels.iter().map(|&text| text.to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn labels_are_set_and_removed_each_once() {
+        let both = of(&["region=eu-", "data/imagenet-"]).unwrap();
+        assert_eq!(both["region"].as_deref(), Some("eu-"));
+        assert_eq!(both["data/imagenet"], None);
+        assert!(of(&["region"]).is_err());
+        for twice in [["region=eu", "region-"], ["region=eu", "region=us"], ["region-", "region-"]] {
+            assert!(of(&twice).is_err(), "{twice:?}");
+        }
+    }
 }
