@@ -6,9 +6,11 @@ alter table queue add column preempt_reclaim text;
 
 -- The manifest says that the job goes on from its last checkpoint when it starts again.
 alter table job add column resumes boolean not null default false;
+-- A manifest may hold NUL, which jsonb does not take.
 update job set resumes = true
 where state not in ('succeeded', 'failed', 'cancelled')
-  and rayjob::jsonb #>> '{metadata,annotations,squadron.dev/resumes}' = 'true';
+  and case when strpos(rayjob, '\u0000') > 0 then false
+           else rayjob::jsonb #>> '{metadata,annotations,squadron.dev/resumes}' = 'true' end;
 
 -- When the attempt was asked to stop for another job, and for which.
 alter table attempt add column stop_asked_at timestamptz;

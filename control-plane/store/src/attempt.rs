@@ -104,11 +104,12 @@ impl Store {
     }
 
     /// Jobs with a stopping attempt of which the agent never said that it made it, and which it does not hold: it applied
-    /// a desired state without it.
+    /// a desired state without it. That it made the attempt may still be on its way, so a job that would wait again is among
+    /// them only if the attempt was never accepted; of the others the agent says itself that nothing of them is left.
     pub async fn never_created(&self) -> Result<Vec<JobId>> {
         let ids = sqlx::query_scalar(
-            "select a.job_id from attempt a join cluster c on c.id = a.cluster_id
-             where a.state = 'stopping' and a.created_at is null and c.applied_generation >= a.released_generation
+            "select a.job_id from attempt a join cluster c on c.id = a.cluster_id join job j on j.id = a.job_id
+             where (j.cancel_requested_at is not null or a.accepted_epoch is null) and a.state = 'stopping' and a.created_at is null and c.applied_generation >= a.released_generation
              order by a.job_id limit 500",
         )
         .fetch_all(self.pool())

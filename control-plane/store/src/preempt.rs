@@ -38,7 +38,7 @@ pub async fn add_stakes(db: &mut PgConnection, clusters: &mut BTreeMap<ClusterId
     let held = clusters.values_mut().flat_map(|one| one.attempts.iter_mut().chain(&mut one.leaving));
     for held in held {
         if let Some(stake) = stakes.remove(&held.id) {
-            held.stake = stake;
+            held.stake = Stake { ended: held.stake.ended, ..stake };
         }
     }
     Ok(())
@@ -54,6 +54,7 @@ fn stake(row: &PgRow) -> Result<Stake> {
         resumes: row.try_get("resumes")?,
         stops: u32::try_from(stops).unwrap_or(u32::MAX),
         asked: asked(row)?,
+        ended: None,
     })
 }
 

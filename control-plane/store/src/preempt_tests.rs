@@ -62,3 +62,41 @@ async fn stakes_tell_what_a_stop_would_cost_and_for_whom_an_attempt_leaves() {
     let asked = input(&store).await.clusters[0].attempts[0].stake.asked;
     assert_eq!(asked, Some(Asked { at: NOW.plus_millis(5_000), makes_room_for: Some(waiting) }));
 }
+
+#[tokio::test]
+async fn an_accepted_attempt_that_makes_room_is_not_taken_for_one_that_was_never_made() {
+    let store = testing::store().await;
+    let cluster = fixture::cluster(&store, "east").await;
+    let job = fixture::queued(&store, "train").await.id;
+    fixture::attempt(&store, job, cluster, NOW).await;
+    fixture::execute(&store, "update cluster set applied_generation = $1", 9).await;
+    let stops =
+        "update attempt set state = 'stopping', desired = false, released_generation = 9, created_at = null,
+                        accepted_epoch = nullif($1, 0)";
+    fixture::execute(&store, stops, 1).await;
+    assert_eq!(store.never_created().await.unwrap(), [], "that it was made may be on its way");
+    fixture::execute(&store, stops, 0).await;
+    assert_eq!(store.never_created().await.unwrap(), [job]);
+}
+
+#[tokio::test]
+async fn a_manifest_with_nul_is_stored_and_upgraded() {
+    let store = testing::store().await;
+    store.ensure_queue(&"research".parse().unwrap(), NOW).await.unwrap();
+    let manifest =
+        |more| format!(r#"{{"metadata":{{"annotations":{{"squadron.dev/resumes":"true"{more}}}}}}}"#);
+    for (name, rayjob) in [("plain", manifest("")), ("nul", manifest(r#","a":"\u0000""#))] {
+        fixture::insert(&store, &crate::job::NewJob { rayjob, ..fixture::new_job(name) }).await;
+    }
+    let resume = async || -> Vec<String> {
+        let query = "select name from job where resumes order by name";
+        sqlx::query_scalar(query).fetch_all(store.pool()).await.unwrap()
+    };
+    assert_eq!(resume().await, ["nul", "plain"]);
+    fixture::execute(&store, "update job set resumes = false where $1 > 0", 1).await;
+    let migration = include_str!("../../../migrations/0017_preemption.sql");
+    let update = &migration[migration.find("update job").unwrap()..];
+    let update = &update[..=update.find(';').unwrap()];
+    sqlx::query(update).execute(store.pool()).await.unwrap();
+    assert_eq!(resume().await, ["plain"]);
+}

@@ -15,7 +15,7 @@ use crate::{
         pack::{Charge, Limits, Packing},
         plan::Pass,
         price::Prices,
-        quota::Place,
+        quota::{Place, Quotas},
         room::Room,
         site::Open,
         turns::Class,
@@ -39,6 +39,7 @@ pub(super) struct Kept {
     pub(super) job: JobId,
     charge: Charge,
     place: Option<Place>,
+    queue: String,
 }
 
 /// Where a starving job would go, once what was there before it starved is over.
@@ -46,6 +47,15 @@ struct Hope {
     site: usize,
     beside: Room,
     charge: Charge,
+}
+
+impl Kept {
+    /// Takes the gang's charge out of a count that holds it.
+    pub(super) fn give_back(&self, quotas: &mut Quotas) {
+        if let Some(place) = self.place {
+            quotas.give_back(place, &self.queue, &self.charge);
+        }
+    }
 }
 
 impl Pass<'_> {
@@ -69,14 +79,22 @@ impl Pass<'_> {
         }
         self.set_aside(group);
         let Hope { site, beside, charge } = hope;
-        self.kept = Some(Kept { group, site, beside, job: job.job, charge, place });
+        let queue = job.queue.clone();
+        self.kept = Some(Kept { group, site, beside, job: job.job, charge, place, queue });
     }
 
     /// Ends the hold on the gang's quota, so that others can be told what is really used.
     pub(super) fn release_kept_quota(&mut self) {
-        let Some(kept) = &self.kept else { return };
-        if let (Some(place), Some(job)) = (kept.place, self.groups[kept.group].head()) {
-            self.quotas.give_back(place, &job.queue, &kept.charge);
+        if let Some(kept) = &self.kept {
+            kept.give_back(&mut self.quotas);
+        }
+    }
+
+    /// Keeps nothing any more for a group whose job has room made for it.
+    pub(super) fn keep_no_more(&mut self, group: usize) {
+        if self.kept.as_ref().is_some_and(|kept| kept.group == group) {
+            self.release_kept_quota();
+            self.kept = None;
         }
     }
 

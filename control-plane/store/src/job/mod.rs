@@ -101,8 +101,7 @@ pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
     sqlx::query(
         "insert into job (id, name, namespace, queue, state, sentence, owner, manifest, rayjob, gang, pinned_cluster,
                           submitted_at, on_lost, on_lost_because, preferences, resumes)
-         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
-                 coalesce($8::jsonb #>> '{metadata,annotations,squadron.dev/resumes}' = 'true', false))",
+         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
     )
     .bind(job.id.0)
     .bind(&job.name)
@@ -118,9 +117,18 @@ pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
     .bind(job.on_lost.policy.word())
     .bind(&job.on_lost.because)
     .bind(Json(&job.preferences))
+    .bind(resumes(&job.rayjob))
     .execute(db)
     .await?;
     Ok(())
+}
+
+/// Whether the manifest says that the job goes on from its last checkpoint. The database could not read every manifest: one
+/// may hold NUL.
+fn resumes(rayjob: &str) -> bool {
+    let manifest: Option<serde_json::Value> = serde_json::from_str(rayjob).ok();
+    let says = manifest.as_ref().and_then(|all| all.pointer("/metadata/annotations/squadron.dev~1resumes"));
+    says.is_some_and(|says| says == "true" || says == true)
 }
 
 macro_rules! select {

@@ -176,7 +176,7 @@ async fn add_pods(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> 
 async fn add_attempts(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
     let rows = sqlx::query(
         "select a.cluster_id, a.job_id, a.number as attempt, j.gang, j.queue, a.usage, a.assigned_at,
-                coalesce(j.preferences->>'spread', '') as spread
+                coalesce(a.end_learnt_at, a.ended_at) as ended, coalesce(j.preferences->>'spread', '') as spread
          from attempt a join job j on j.id = a.job_id where a.ended_at is null",
     )
     .fetch_all(db)
@@ -189,7 +189,7 @@ async fn add_attempts(db: &mut PgConnection, clusters: &mut Clusters) -> Result<
 async fn add_leaving(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
     let rows = sqlx::query(
         "select a.cluster_id, a.job_id, a.number as attempt, j.gang, j.queue, a.usage, a.assigned_at,
-                coalesce(j.preferences->>'spread', '') as spread
+                coalesce(a.end_learnt_at, a.ended_at) as ended, coalesce(j.preferences->>'spread', '') as spread
          from attempt a join job j on j.id = a.job_id
          where a.ended_at is not null and (a.state <> 'lost' or a.proof = 'overlap_allowed')
            and (a.cluster_id, a.job_id, a.number) in (
@@ -209,7 +209,7 @@ fn hold(rows: &[PgRow], clusters: &mut Clusters, keep: fn(&mut Cluster, Held)) -
             let usage = row.try_get::<Json<Usage>, _>("usage")?.0;
             let (queue, assigned_at) = (row.try_get("queue")?, stamp(row.try_get("assigned_at")?));
             let spread = row.try_get("spread")?;
-            let stake = Stake::default();
+            let stake = Stake { ended: stamp_opt(row.try_get("ended")?), ..Stake::default() };
             keep(cluster, Held { id, gang: gang(row)?, queue, usage, spread, assigned_at, stake });
         }
     }

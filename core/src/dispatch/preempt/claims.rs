@@ -1,8 +1,9 @@
 //! Claims: room that is being made, and that is the beneficiary's once it is there.
 //!
 //! A claim whose victims are gone is honoured before anything else is placed. While they still leave, what comes free is
-//! kept: others may take only what they could have beside the beneficiary on paper. Invariant: a job with a claim starts
-//! there or not at all, so what was stopped for it was not stopped in vain; a claim that cannot be honoured is dropped.
+//! kept: others may take only what they could have beside the beneficiary on paper. So it is while other room that the plan
+//! counted still leaves. Invariant: a job with a claim starts there or not at all, so what was stopped for it was not stopped
+//! in vain; a claim is dropped when it cannot be honoured with all that leaves gone, or when it has waited too long.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use crate::{
         Held, Waiting,
         pack::{Charge, Packing},
         plan::Pass,
-        preempt::{Claim, Making, Stop, paper::Paper, search::Plan, words},
+        preempt::{Claim, Making, STUCK_AFTER_MS, Stop, paper::Paper, search::Plan, words},
         quota::Place,
         room::Room,
     },
@@ -45,18 +46,12 @@ impl<'a> Pass<'a> {
     pub(in crate::dispatch) fn honour_claims(&mut self) {
         let mut claims = self.input.claims.clone();
         claims.sort_by_key(|claim| (claim.since, claim.job));
-        let (ready, open): (Vec<Claim>, Vec<Claim>) =
-            claims.into_iter().partition(|claim| self.leaving(claim).is_empty());
-        for claim in ready {
-            if !self.honour(&claim) {
-                self.claimed.dropped.push(claim.job);
-            }
-        }
-        if open.is_empty() {
+        claims.retain(|claim| !self.leaving(claim).is_empty() || !self.honour(claim));
+        if claims.is_empty() {
             return;
         }
         let mut paper = Paper::new(self);
-        for claim in open {
+        for claim in claims {
             if !self.keep_room(&claim, &mut paper) {
                 self.claimed.dropped.push(claim.job);
             }
@@ -70,6 +65,13 @@ impl<'a> Pass<'a> {
         let leaves =
             |held: &&Held| held.stake.asked.is_some_and(|asked| asked.makes_room_for == Some(claim.job));
         all.filter(leaves).collect()
+    }
+
+    /// Everything of a cluster whose room is about to come free.
+    fn all_leaving(&self, site: usize) -> Vec<&'a Held> {
+        let cluster = self.sites[site].cluster;
+        let all = cluster.attempts.iter().chain(&cluster.leaving);
+        all.filter(|held| held.stake.is_leaving(self.input.now)).collect()
     }
 
     /// Group of a claim's job, its place there, and the cluster, if the job may go there.
@@ -97,15 +99,21 @@ impl<'a> Pass<'a> {
     }
 
     fn keep_room(&mut self, claim: &Claim, paper: &mut Paper) -> bool {
+        if self.input.now.millis_since(claim.since) >= STUCK_AFTER_MS {
+            return false;
+        }
         let Some((group, at, site)) = self.find(claim) else { return false };
         let (job, place) = (self.groups[group].jobs[at], self.groups[group].place);
         let limits = paper.quotas.limits(place);
         let room = paper.room(self, site, &BTreeSet::new());
         let Ok(packing) = self.sites[site].pack(&room, job, &limits, self.prices()) else { return false };
         paper.promise(self, site, &BTreeSet::new(), &packing);
-        let leaving = self.leaving(claim);
+        let mut leaving = self.leaving(claim);
+        if leaving.is_empty() {
+            leaving = self.all_leaving(site);
+        }
         let asked = leaving.iter().filter_map(|held| Some(held.stake.asked?.at));
-        let asked_at = asked.max().unwrap_or(self.input.now);
+        let asked_at = asked.max().unwrap_or(claim.since);
         let leaving = leaving.iter().map(|held| held.stake.name.clone()).collect();
         if let Some(place) = place {
             paper.quotas.take(place, &job.queue, &packing.charge);
@@ -166,6 +174,7 @@ impl<'a> Pass<'a> {
             .collect();
         let leaving: Vec<String> = plan.victims.iter().map(|victim| victim.held.stake.name.clone()).collect();
         let because = words::makes_room(job, &cluster.name, &plan.victims, self.input.now);
+        self.keep_no_more(group);
         self.take_out(group, self.groups[group].next);
         let asked_at = self.input.now;
         self.claimed.coming.push(Coming { job, site: plan.site, leaving, asked_at, kept: None });

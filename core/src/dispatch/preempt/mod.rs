@@ -3,7 +3,7 @@
 //! Owns the plan and the claims that follow from it. Everything is decided on paper first: with all that may be stopped gone,
 //! would the job fit; and if so, what of that is really needed, on the one cluster where least work is lost. Invariants: a queue is stopped for
 //! another only where it borrows, and keeps its nominal quota in all that is short; nothing stops before its protected time;
-//! nothing more stops than is needed; what stops already counts as gone, so nobody stops twice for one job; room and
+//! nothing more stops than is needed; what stops already counts as gone until it is stuck, so nobody stops twice for one job; room and
 //! quota are free when the pods are gone, and then they are the beneficiary's before anybody else's. Fails by stopping nothing: the job waits
 //! for whatever ends. A claim that does not hold any more is dropped, and what comes free is everyone's.
 
@@ -36,6 +36,11 @@ use crate::{
 
 /// Jobs that get room made for them in one pass, at most.
 const MOST_AT_ONCE: usize = 64;
+/// What was asked to stop so long ago, in milliseconds, and is still there does not count as room to come any more, and no
+/// claim waits longer for it.
+pub const STUCK_AFTER_MS: i64 = 600_000;
+/// What ended so long ago, in milliseconds, and still has pods keeps them for somebody to look at.
+pub const STAYS_AFTER_MS: i64 = 120_000;
 /// Kinds of jobs for which a pass looks in vain, at most.
 const MOST_IN_VAIN: usize = 256;
 
@@ -67,6 +72,8 @@ pub struct Stake {
     pub stops: u32,
     /// It is on its way out.
     pub asked: Option<Asked>,
+    /// When its end was learnt, if it has ended.
+    pub ended: Option<Timestamp>,
 }
 
 impl Default for Stake {
@@ -79,7 +86,16 @@ impl Default for Stake {
             resumes: false,
             stops: 0,
             asked: None,
+            ended: None,
         }
+    }
+}
+
+impl Stake {
+    /// Whether what it holds is about to come free. What stays too long after its end, or after it was asked to stop, is not.
+    pub fn is_leaving(&self, now: Timestamp) -> bool {
+        let asked = self.asked.is_some_and(|asked| now.millis_since(asked.at) < STUCK_AFTER_MS);
+        asked || self.ended.is_some_and(|ended| now.millis_since(ended) < STAYS_AFTER_MS)
     }
 }
 

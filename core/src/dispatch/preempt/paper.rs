@@ -35,10 +35,14 @@ impl Paper {
     /// As the pass left the fleet.
     pub(super) fn new(pass: &Pass<'_>) -> Paper {
         let mut quotas = pass.quotas.clone();
+        // The gang for which a cluster is kept is among those that may take back what they are guaranteed.
+        if let Some(kept) = &pass.kept {
+            kept.give_back(&mut quotas);
+        }
         let mut gone = BTreeSet::new();
         for cluster in &pass.input.clusters {
-            let asked = cluster.attempts.iter().filter(|held| held.stake.asked.is_some());
-            for held in asked.chain(&cluster.leaving) {
+            let all = cluster.attempts.iter().chain(&cluster.leaving);
+            for held in all.filter(|held| held.stake.is_leaving(pass.input.now)) {
                 gone.insert(held.id);
                 if let Some(place) = quotas.limited(&held.queue) {
                     let charge = quotas.charge_of(cluster, held);

@@ -64,6 +64,7 @@ fn running(number: u128, (queue, gpus, minutes, priority, resumes, stops, asked)
         resumes,
         stops,
         asked: (asked == 0).then_some(Asked { at: NOW, makes_room_for: None }),
+        ended: None,
     };
     Held { assigned_at: began, stake, ..held_by(number, QUEUES[queue], gpus) }
 }

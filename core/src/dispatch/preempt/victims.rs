@@ -53,7 +53,8 @@ impl<'a> Pass<'a> {
         let now = self.input.now;
         let open = cluster.attempts.iter().filter(|held| {
             let protected = cost::protected(self.input.terms.protected_ms, held.stake.stops);
-            !paper.gone.contains(&held.id) && cost::age(held, now) >= protected
+            let stays = held.stake.asked.is_none() && !paper.gone.contains(&held.id);
+            stays && cost::age(held, now) >= protected
         });
         let mut victims: Vec<Victim<'a>> = open
             .filter_map(|held| {
