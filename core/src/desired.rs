@@ -14,8 +14,9 @@ use crate::dispatch::{Blocker, Cause};
 pub use receiver::{Body, Heard, Held, Part, Receiver};
 pub use sender::{Ask, Head, Moment, Place, Sender};
 
-/// Bytes that the attempts of one cluster may have together. The agent holds them in memory and on its disk.
-pub const LIMIT: u64 = 256 << 20;
+/// Bytes that the attempts of one cluster may have together. An agent that takes no changes gets them in one message, which may not
+/// be longer; and every agent holds the set in memory, up to four times while it reads, compares and sends.
+pub const LIMIT: u64 = 16 << 20;
 
 /// Bytes of an attempt beside its manifest, at most: ids, names, queue and framing.
 pub const BESIDE_MANIFEST: u64 = 2_048;

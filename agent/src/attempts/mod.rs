@@ -4,23 +4,25 @@
 //! told is durable before it is remembered as told; a desired state is on disk before it is acted on, so that a restart
 //! without the control plane goes on and deletes nothing that is still wanted.
 
+mod acts;
 pub(crate) mod fence;
+mod fences;
 mod journal;
 mod observe;
 mod store;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::future::join_all;
 use k8s_openapi::api::coordination::v1::Lease as LeaseObject;
 use kube::Api;
-use serde_json::Value;
 use squadron_core::{
     fact::{AttemptFact, AttemptStep, Fact},
     id::AttemptId,
     lease::{Standing, Terms},
 };
-use squadron_ray::plan::ObjectRef;
 use tokio::{
     sync::{Notify, watch},
     task::block_in_place,
@@ -29,16 +31,18 @@ use tokio::{
 
 use crate::{
     clock,
-    controller::{WriteError, Writer, reference},
+    controller::{Writer, reference},
     fencer::mark,
     lease::{Lease, Leave},
     logs::Logs,
-    plan::{self, Action, Desired, DesiredAttempt, Observed, Phase, Policy, SeenJob},
+    plan::{self, Desired, DesiredAttempt, Observed, Phase, Policy, SeenJob},
     record::Recorder,
     uplink::Applied,
     watch::Cache,
 };
 
+use acts::{Act, Acted, Ended, Todo, creation_failed};
+use fences::{Fences, Means};
 pub use store::Store;
 
 /// The full pass is made this often even if nothing woke it.
@@ -48,7 +52,7 @@ const AFTER_FAILURE: Duration = Duration::from_secs(1);
 const NOTE: Duration = Duration::from_millis(500);
 /// Writes that are under way at the same time.
 const AT_ONCE: usize = 32;
-/// No write is begun later than this after the pass looked at its clock: half of what the guard allows for.
+/// No pass goes on to create, or to delete, longer than this beyond its first writes; then it looks at everything anew.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// Says to the cache where these attempts' RayJobs belong.
@@ -79,9 +83,10 @@ pub struct Attempts {
 impl Attempts {
     /// Runs until the process ends.
     pub async fn run(mut self, mut wanted: watch::Receiver<Option<Desired>>) {
-        let mut promises = self.lease.promises();
+        let (mut promises, mut fences) = (self.lease.promises(), Fences::default());
         loop {
-            let pause = if self.cache.is_complete() { self.pass(&mut wanted).await } else { AFTER_FAILURE };
+            let complete = self.cache.is_complete();
+            let pause = if complete { self.pass(&mut wanted, &mut fences).await } else { AFTER_FAILURE };
             tokio::select! {
                 changed = wanted.changed() => if changed.is_err() { return },
                 () = self.wake.notified() => {}
@@ -92,7 +97,7 @@ impl Attempts {
     }
 
     /// One full pass; answers when the next must come at the latest.
-    async fn pass(&mut self, wanted: &mut watch::Receiver<Option<Desired>>) -> Duration {
+    async fn pass(&mut self, wanted: &mut watch::Receiver<Option<Desired>>, fences: &mut Fences) -> Duration {
         let desired = wanted.borrow_and_update().clone();
         if let Err(error) = block_in_place(|| self.store.keep_desired(desired.as_ref())) {
             tracing::error!(%error, "a desired state cannot be stored; it is not applied yet");
@@ -115,7 +120,7 @@ impl Attempts {
             known.clone_from(&plan.accepts);
             news
         });
-        let acted = self.act_all(plan.actions, &leave.why).await;
+        let acted = self.act_all(Todo::of(plan.actions), &leave.why, desired.as_ref(), fences).await;
         let ended = if acted == Ended::Done && observed.note_unread { Ended::Failed } else { acted };
         if let Some(desired) = desired.filter(|_| ended == Ended::Done) {
             self.applied.set(desired.generation);
@@ -177,53 +182,75 @@ impl Attempts {
         }
     }
 
-    /// What is only remembered comes first, in one write; then everything that must stop is stopped together, because the
-    /// guard is short; then the rest, some at a time, as long as what the pass saw of the lease is fresh.
-    async fn act_all(&mut self, actions: Vec<Action>, why: &str) -> Ended {
-        let began = Instant::now();
-        let (mut remembered, mut fenced) = (Vec::new(), BTreeSet::new());
-        let (mut said, mut rest) = (Vec::new(), Vec::new());
-        for action in actions {
-            match action {
-                Action::Remember { attempt, phase } => remembered.push((attempt, phase)),
-                Action::Fence { attempt } => _ = fenced.insert(attempt),
-                Action::Report { attempt, step, message, phase } => {
-                    said.push((AttemptFact { attempt, step, message }, phase));
-                }
-                Action::Create { attempt, object } => rest.push(Act::Create(attempt, object)),
-                Action::Delete { attempt, namespace, name, uid } => {
-                    rest.push(Act::Delete(attempt, ray_job(namespace, name, uid)));
-                }
-            }
-        }
-        let mut done = self.remember(&remembered);
-        done &= self.fence(&fenced, why).await;
-        done &= self.tell(said).await;
-        let mut rest = rest.into_iter();
+    /// What is only remembered comes first, in one write; then what must stop begins to stop, because the guard is short, and
+    /// nothing waits for it; then the rest, some at a time.
+    async fn act_all(
+        &mut self,
+        todo: Todo,
+        why: &str,
+        desired: Option<&Desired>,
+        fences: &mut Fences,
+    ) -> Ended {
+        let mut done = self.remember(&todo.remembered);
+        self.fence(todo.fenced, why, fences);
+        done &= self.tell(todo.said).await;
+        let told = if done { Ended::Done } else { Ended::Failed };
+        let deleted = self.act_some(todo.deletes, desired, RESYNC).await;
+        let created = self.act_some(todo.creates, desired, Duration::MAX).await;
+        told.and(deleted).and(created)
+    }
+
+    /// Acts, some at a time, each lot for no longer than `at_most` and no longer than the lease lasts. The first lot is always
+    /// begun, so that every pass gets on.
+    async fn act_some(&mut self, acts: Vec<Act>, desired: Option<&Desired>, at_most: Duration) -> Ended {
+        let (began, held) = (Instant::now(), self.holds_the_lease());
+        let (mut ended, mut rest) = (Ended::Done, acts.into_iter());
         loop {
-            let acts: Vec<Act> = rest.by_ref().take(AT_ONCE).collect();
-            if acts.is_empty() {
-                break;
+            let lot: Vec<Act> = rest.by_ref().take(AT_ONCE).collect();
+            if lot.is_empty() {
+                return ended;
             }
-            if began.elapsed() >= FRESH {
+            if began.elapsed() >= FRESH || held != self.holds_the_lease() {
                 return Ended::Again;
             }
-            match timeout(self.until_the_lease_ends(), self.act_together(acts)).await {
-                Ok(acted) => done &= acted,
+            let asked = lot.len();
+            let lot = self.permitted(lot, desired);
+            if lot.len() < asked {
+                ended = ended.and(Ended::Again);
+            }
+            match timeout(at_most.min(self.until_the_lease_ends()), self.act_together(lot)).await {
+                Ok(true) => {}
+                Ok(false) => ended = ended.and(Ended::Failed),
                 // What was sent is seen by the next pass, whether it was carried out or not.
                 Err(_over) => return Ended::Again,
             }
         }
-        if done { Ended::Done } else { Ended::Failed }
     }
 
-    /// Stops everything of these attempts with the grace of the fence.
-    async fn fence(&self, attempts: &BTreeSet<AttemptId>, why: &str) -> bool {
-        if attempts.is_empty() {
-            return true;
+    /// Without what the lease does not allow now: writing, telling and other acts may have taken long since the pass looked.
+    fn permitted(&self, mut acts: Vec<Act>, desired: Option<&Desired>) -> Vec<Act> {
+        if acts.iter().any(|act| matches!(act, Act::Create(..))) {
+            let leave = self.leave(desired, &Observed::default());
+            acts.retain(|act| match act {
+                Act::Create(attempt, _) => !leave.not_started.contains_key(attempt),
+                Act::Delete(..) => true,
+            });
         }
-        tracing::warn!(attempts = attempts.len(), why, "the lease has ended; attempts are stopped");
-        fence::fence(&self.writer, &self.cache, attempts, Terms::default().grace).await == 0
+        acts
+    }
+
+    fn holds_the_lease(&self) -> bool {
+        matches!(self.lease.standing(clock::tick()).0, Standing::Held { .. })
+    }
+
+    /// Begins to stop everything of these attempts with the grace of the fence.
+    fn fence(&self, attempts: BTreeSet<AttemptId>, why: &str, fences: &mut Fences) {
+        if !attempts.is_empty() {
+            tracing::warn!(attempts = attempts.len(), why, "the lease has ended; attempts are stopped");
+        }
+        let (writer, cache, wake) = (&self.writer, &self.cache, &self.wake);
+        let grace = Terms::default().grace;
+        fences.begin(attempts, &Means { writer, cache, wake, grace, pause: AFTER_FAILURE });
     }
 
     /// Writes at the same time, and tells together what came of it. False when something must be tried again.
@@ -275,54 +302,4 @@ impl Attempts {
         let stored = block_in_place(|| self.store.remember(phases));
         stored.inspect_err(|error| tracing::error!(%error, "what was done cannot be stored")).is_ok()
     }
-}
-
-/// How the acts of a pass ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ended {
-    Done,
-    /// There was more to do, and the lease must be looked at first.
-    Again,
-    Failed,
-}
-
-/// A write to the API server.
-enum Act {
-    Create(AttemptId, Value),
-    Delete(AttemptId, ObjectRef),
-}
-
-/// What came of a write.
-enum Acted {
-    Done,
-    /// It is to be told, and then remembered.
-    Said(AttemptFact, Phase),
-    /// It must be tried again.
-    Again,
-}
-
-/// The API server's "no" is final for this attempt; anything else is tried again.
-fn creation_failed(attempt: AttemptId, target: &ObjectRef, error: &WriteError) -> Acted {
-    match error.code() {
-        // It exists: the watch will show whose it is.
-        409 => Acted::Again,
-        400 | 403 | 404 | 422 => {
-            let message = format!(
-                "the cluster refuses RayJob {}/{}: {}",
-                target.namespace,
-                target.name,
-                error.sentence()
-            );
-            Acted::Said(AttemptFact { attempt, step: AttemptStep::Refused, message }, Phase::Refused)
-        }
-        _ => {
-            tracing::warn!(%error, %attempt, "a RayJob cannot be created yet");
-            Acted::Again
-        }
-    }
-}
-
-fn ray_job(namespace: String, name: String, uid: String) -> ObjectRef {
-    let (api_version, kind) = (squadron_ray::names::API_VERSION.to_owned(), "RayJob".to_owned());
-    ObjectRef { api_version, kind, namespace, name, uid }
 }

@@ -8,10 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use squadron_core::{
-    desired::Body as _,
-    id::{AttemptId, ClusterId},
-};
+use squadron_core::id::{AttemptId, ClusterId};
 
 use super::journal::Journal;
 use crate::{
@@ -19,22 +16,37 @@ use crate::{
     spool::{DiskError, remove, replace},
 };
 
-/// One change, as it lies on the disk.
-#[derive(Serialize, Deserialize, Default)]
+/// One change, as it is read.
+#[derive(Deserialize, Default)]
 #[serde(default)]
 struct Line {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    desired: Option<Change>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    desired: Option<Change<DesiredAttempt>>,
     phases: Vec<(AttemptId, Option<Phase>)>,
+}
+
+/// One change, as it is written. Manifests are not copied for it.
+#[derive(Serialize)]
+struct NewLine<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    desired: Option<Change<Written<'a>>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    phases: &'a [(AttemptId, Option<Phase>)],
 }
 
 /// A change of the desired state. A manifest that is empty did not change.
 #[derive(Serialize, Deserialize)]
-struct Change {
+struct Change<A> {
     generation: u64,
-    set: Vec<DesiredAttempt>,
+    set: Vec<A>,
     removed: Vec<AttemptId>,
+}
+
+/// An attempt as it is written.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Written<'a> {
+    Whole(&'a DesiredAttempt),
+    WithoutManifest(DesiredAttempt),
 }
 
 /// The journal, with what it says.
@@ -50,29 +62,43 @@ impl Store {
         let file = folder.join("held.jsonl");
         let older = [folder.join("desired.json"), folder.join("attempts.json")];
         belong_to(cluster, &folder.join("cluster.json"), &[&file, &older[0], &older[1]])?;
-        let (journal, lines) = Journal::open::<Line>(&file)?;
-        let mut store = Store { journal, desired: None, memory: Memory::default() };
-        for line in lines {
-            store.take(line);
-        }
+        let (mut desired, mut memory) = (None, Memory::default());
+        let journal = Journal::open::<Line>(&file, |line| take(&mut desired, &mut memory, line))?;
+        let mut store = Store { journal, desired, memory };
         store.take_over(&older)?;
+        store.shorten();
         Ok(store)
     }
 
-    /// What versions before the journal left. An older version that comes back must find nothing rather than old news.
+    /// What versions before the journal left. An older version that comes back must find nothing rather than old news. Of files
+    /// that were taken over before, one may be left; the other's part is in the journal then.
     fn take_over(&mut self, [desired, memory]: &[PathBuf; 2]) -> anyhow::Result<()> {
         let held: Option<Older> = read(desired)?;
         let remembered: Option<Memory> = read(memory)?;
         if held.is_none() && remembered.is_none() {
             return Ok(());
         }
-        self.desired = held.map(|older| {
-            Desired::of(older.generation, older.attempts.into_iter().map(|attempt| (attempt.id, attempt)))
-        });
-        self.memory = remembered.unwrap_or_default();
-        self.journal.replace(&self.everything())?;
-        remove(desired)?;
-        Ok(remove(memory)?)
+        if let Some(older) = held {
+            let attempts = older.attempts.into_iter().map(|attempt| (attempt.id, attempt));
+            self.desired = Some(Desired::of(older.generation, attempts));
+        }
+        if let Some(remembered) = remembered {
+            self.memory = remembered;
+        }
+        self.rewrite()?;
+        remove(memory)?;
+        Ok(remove(desired)?)
+    }
+
+    /// Restarts must not put off what the journal needs; a disk that refuses it is met again by the next change.
+    fn shorten(&mut self) {
+        let phases = self.phases();
+        self.journal.measure(&everything(self.desired.as_ref(), &phases));
+        if self.journal.is_long()
+            && let Err(error) = self.rewrite()
+        {
+            tracing::warn!(%error, "the journal of attempts stays long");
+        }
     }
 
     pub fn desired(&self) -> Option<Desired> {
@@ -86,8 +112,9 @@ impl Store {
         };
         let new = desired.attempts.keys().filter(|id| self.memory.get(**id).is_none());
         let phases: Vec<_> = new.map(|id| (*id, Some(Phase::Wanted))).collect();
+        self.rewrite_if_long()?;
         let change = change(self.desired.as_ref(), desired);
-        self.append(&Line { desired: Some(change), phases: phases.clone() })?;
+        self.journal.append(&NewLine { desired: Some(change), phases: &phases })?;
         self.desired = Some(desired.clone());
         self.set(&phases);
         Ok(())
@@ -98,57 +125,73 @@ impl Store {
         if phases.is_empty() {
             return Ok(());
         }
-        self.append(&Line { desired: None, phases: phases.to_vec() })?;
+        self.rewrite_if_long()?;
+        self.journal.append(&NewLine { desired: None, phases })?;
         self.set(phases);
         Ok(())
     }
 
     fn set(&mut self, phases: &[(AttemptId, Option<Phase>)]) {
-        for (attempt, phase) in phases {
-            self.memory.set(*attempt, *phase);
-        }
+        set(&mut self.memory, phases);
     }
 
-    fn append(&mut self, line: &Line) -> Result<(), DiskError> {
-        if self.journal.is_long() {
-            self.journal.replace(&self.everything())?;
-        }
-        self.journal.append(line)
+    fn rewrite_if_long(&mut self) -> Result<(), DiskError> {
+        if self.journal.is_long() { self.rewrite() } else { Ok(()) }
     }
 
-    /// A line that says what all lines say.
-    fn everything(&self) -> Line {
-        Line {
-            desired: self.desired.as_ref().map(|desired| change(None, desired)),
-            phases: self.memory.attempts().map(|(attempt, phase)| (attempt, Some(phase))).collect(),
-        }
+    /// One line says what all lines say.
+    fn rewrite(&mut self) -> Result<(), DiskError> {
+        let phases = self.phases();
+        self.journal.replace(&everything(self.desired.as_ref(), &phases))
     }
 
-    fn take(&mut self, line: Line) {
-        self.set(&line.phases);
-        let Some(change) = line.desired else { return };
-        let desired = self.desired.get_or_insert_with(|| Desired::of(0, []));
-        desired.generation = change.generation;
-        for attempt in change.set {
-            let held = desired.attempts.get(&attempt.id).map(AsRef::as_ref);
-            // Empty for both only if it was empty when it was written.
-            let whole = attempt.clone().complete(held).unwrap_or(attempt);
-            desired.attempts.insert(whole.id, whole.into());
-        }
-        for gone in &change.removed {
-            desired.attempts.remove(gone);
-        }
+    fn phases(&self) -> Vec<(AttemptId, Option<Phase>)> {
+        self.memory.attempts().map(|(attempt, phase)| (attempt, Some(phase))).collect()
+    }
+}
+
+fn everything<'a>(desired: Option<&'a Desired>, phases: &'a [(AttemptId, Option<Phase>)]) -> NewLine<'a> {
+    NewLine { desired: desired.map(|desired| change(None, desired)), phases }
+}
+
+fn set(memory: &mut Memory, phases: &[(AttemptId, Option<Phase>)]) {
+    for (attempt, phase) in phases {
+        memory.set(*attempt, *phase);
+    }
+}
+
+/// Takes one line that was read.
+fn take(desired: &mut Option<Desired>, memory: &mut Memory, line: Line) {
+    set(memory, &line.phases);
+    let Some(change) = line.desired else { return };
+    let desired = desired.get_or_insert_with(|| Desired::of(0, []));
+    desired.generation = change.generation;
+    for attempt in change.set {
+        let whole = match desired.attempts.get(&attempt.id) {
+            Some(held) if attempt.manifest.is_empty() => {
+                DesiredAttempt { manifest: held.manifest.clone(), ..attempt }
+            }
+            _ => attempt,
+        };
+        desired.attempts.insert(whole.id, whole.into());
+    }
+    for gone in &change.removed {
+        desired.attempts.remove(gone);
     }
 }
 
 /// What differs.
-fn change(before: Option<&Desired>, after: &Desired) -> Change {
+fn change<'a>(before: Option<&Desired>, after: &'a Desired) -> Change<Written<'a>> {
     let held = |id: &AttemptId| before.and_then(|before| before.attempts.get(id));
     let differs = after.attempts.iter().filter(|(id, attempt)| held(id) != Some(*attempt));
     let set = differs.map(|(id, attempt)| {
         let same = held(id).is_some_and(|held| held.manifest == attempt.manifest);
-        let manifest = if same { String::new() } else { attempt.manifest.clone() };
-        DesiredAttempt { manifest, ..attempt.as_ref().clone() }
+        if same {
+            let whole = attempt.as_ref().clone();
+            Written::WithoutManifest(DesiredAttempt { manifest: String::new(), ..whole })
+        } else {
+            Written::Whole(attempt.as_ref())
+        }
     });
     let gone = before.into_iter().flat_map(|before| before.attempts.keys());
     let removed = gone.filter(|id| !after.attempts.contains_key(id)).copied().collect();

@@ -49,6 +49,45 @@ fn files_of_versions_before_are_taken_over_and_go() {
 }
 
 #[test]
+fn a_kill_in_the_middle_of_the_take_over_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let one = serde_json::to_string(&wanted(1, None).1).unwrap();
+    let desired = format!(r#"{{"generation": 9, "attempts": [{one}]}}"#);
+    let memory = serde_json::to_string(&[(attempt(1), Phase::Created)]).unwrap();
+    write("desired.json", &desired);
+    write("attempts.json", &memory);
+    drop(Store::load(folder.path(), cluster(1)).unwrap());
+    // The journal is written, and one of both files is not removed yet.
+    for (name, text) in [("desired.json", &desired), ("attempts.json", &memory)] {
+        write(name, text);
+        let store = Store::load(folder.path(), cluster(1)).unwrap();
+        assert_eq!(store.desired(), Some(Desired::of(9, [wanted(1, None)])), "{name}");
+        assert_eq!(store.memory.get(attempt(1)), Some(Phase::Created), "{name}");
+        assert!(!folder.path().join(name).exists());
+    }
+}
+
+#[test]
+fn a_journal_that_restarts_found_long_is_shortened() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::load(folder.path(), cluster(1)).unwrap();
+    let size = || std::fs::metadata(folder.path().join("held.jsonl")).unwrap().len();
+    let held = |generation: u64| {
+        let manifest = format!("{generation}").repeat(300 << 10);
+        Desired::of(generation, [(attempt(1), DesiredAttempt { manifest, ..wanted(1, None).1 })])
+    };
+    let mut longest = 0;
+    for generation in 1..=9 {
+        store.keep_desired(Some(&held(generation))).unwrap();
+        longest = longest.max(size());
+        store = Store::load(folder.path(), cluster(1)).unwrap();
+        assert_eq!(store.desired(), Some(held(generation)));
+    }
+    assert!(longest < 3 << 20, "{longest} bytes for one attempt of 300 KiB");
+}
+
+#[test]
 fn damage_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::load(folder.path(), cluster(1)).unwrap();

@@ -133,7 +133,9 @@ impl Post {
         self.hear().await?;
         if let Some(until) = self.calm_until() {
             self.leave_mark(own, None).await?;
-            self.reach.hand_over();
+            if self.is_renewed() {
+                self.reach.hand_over();
+            }
             let left = Duration::from_millis(until.since((self.clock)()).max(1));
             return Ok(Seen::Calm(self.often().min(left)));
         }
@@ -187,6 +189,11 @@ impl Post {
     fn calm_until(&self) -> Option<Tick> {
         let ends = self.fencer.as_ref()?.ends();
         ((self.clock)() < ends).then_some(ends)
+    }
+
+    /// Whether a living agent renewed its lease, so that it goes on with what was begun.
+    fn is_renewed(&self) -> bool {
+        self.fencer.as_ref().is_some_and(|fencer| fencer.is_renewed((self.clock)()))
     }
 
     fn judge(&self, mut held: Vec<Held>, own: Option<Lease>) -> Seen {

@@ -45,6 +45,8 @@ struct Book {
     version: u64,
     /// Answers the next deletions of a resource with this code.
     broken: Option<(String, u16, usize)>,
+    /// Deletions of this resource are never answered.
+    hanging: Option<String>,
     /// Done when RayJobs are listed.
     on_list: Option<Deed>,
 }
@@ -91,6 +93,11 @@ impl Server {
         self.book.lock().unwrap().broken = Some((resource.to_owned(), code, times));
     }
 
+    /// Deletions of a resource are not answered any more.
+    pub fn hang_deletions(&self, resource: &str) {
+        self.book.lock().unwrap().hanging = Some(resource.to_owned());
+    }
+
     pub fn asked(&self, resource: &str) -> Vec<Asked> {
         let book = self.book.lock().unwrap();
         book.asked.iter().filter(|asked| asked.resource == resource).cloned().collect()
@@ -111,12 +118,28 @@ impl Server {
         book.objects.iter().filter(|(key, _)| key.0 == resource).map(|(_, object)| object.clone()).collect()
     }
 
+    /// Notes a deletion that is not answered.
+    fn hangs(&self, method: &Method, path: &str) -> bool {
+        let mut book = self.book.lock().unwrap();
+        let mut parts = path.rsplit('/');
+        let (name, resource) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let hangs = method == Method::DELETE && book.hanging.as_deref() == Some(resource);
+        if hangs {
+            let (resource, name) = (resource.to_owned(), name.to_owned());
+            book.asked.push(Asked { at: self.now(), resource, name, grace: None });
+        }
+        hangs
+    }
+
     async fn serve(&self, request: Request<Body>) -> Result<Response<Body>, kube::Error> {
         let _seat = self.seats.acquire().await.unwrap();
         sleep(self.latency).await;
         let (head, body) = request.into_parts();
         let body = body.collect_bytes().await?;
         let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+        if self.hangs(&head.method, head.uri.path()) {
+            std::future::pending::<()>().await;
+        }
         let (code, answer) = {
             let mut book = self.book.lock().unwrap();
             book.calls += 1;

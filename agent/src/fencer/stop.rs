@@ -99,6 +99,9 @@ impl Reach {
         for ended in done {
             round.failed += ended.failed;
             self.gone.extend(ended.gone);
+            for uid in ended.noisy {
+                self.quiet.remove(&uid);
+            }
             for uid in ended.quiet {
                 self.open.remove(&uid);
                 *self.quiet.entry(uid).or_default() += 1;
@@ -130,7 +133,7 @@ impl Reach {
         self.delete_each(&group, Kind::BatchJob, &mut ended).await;
         match self.pods(&group, seconds).await {
             Ok(0) => ended.quiet.extend(group.iter().map(|held| held.uid.clone())),
-            Ok(_) => {}
+            Ok(_) => ended.noisy.extend(group.iter().map(|held| held.uid.clone())),
             Err(error) => ended.fail(&error),
         }
         self.delete_each(&group, Kind::RayCluster, &mut ended).await;
@@ -233,6 +236,8 @@ struct Ended {
     gone: BTreeSet<(String, Kind)>,
     /// Uids of the RayJobs of which no pod is left.
     quiet: Vec<String>,
+    /// Uids of the RayJobs in whose group there were pods.
+    noisy: Vec<String>,
 }
 
 impl Ended {

@@ -213,3 +213,55 @@ async fn a_mark_that_moves_while_the_fencer_looks_stops_nothing() {
     tokio::time::sleep(Duration::from_secs(9)).await;
     assert!(matches!(post.look().await.unwrap(), Seen::Over(_)), "an agent that is silent is not waited for");
 }
+
+#[tokio::test(start_paused = true)]
+async fn patience_after_an_outage_does_not_give_up_what_was_begun() {
+    let server = Server::new(SLOW);
+    // Nothing but the fencer deletes the pods.
+    for mut object in objects(1, "fence").into_iter().filter(|object| object["kind"] != "RayCluster") {
+        object["metadata"]["finalizers"] = json!([]);
+        server.put(object);
+    }
+    server.break_deletions("pods", 500, 3);
+    let mut post = post(&server);
+    post.look().await.map(drop).unwrap();
+    tokio::time::advance(Duration::from_secs(60)).await;
+    let Seen::Over(over) = post.look().await.unwrap() else { panic!("the end is over") };
+    post.stop(*over).await;
+    assert_eq!(
+        (server.count("rayjobs"), server.count("pods")),
+        (0, PODS),
+        "the RayJob is gone, its pods are not"
+    );
+    tokio::time::advance(Duration::from_secs(400)).await;
+    assert!(matches!(post.look().await.unwrap(), Seen::Calm(_)), "it is patient after an outage");
+    for _ in 0..40 {
+        match post.look().await.unwrap() {
+            Seen::Calm(pause) => tokio::time::sleep(pause).await,
+            Seen::Over(over) => tokio::time::sleep(post.stop(*over).await).await,
+        }
+    }
+    assert_eq!(server.count("pods"), 0, "nobody else goes on with them");
+}
+
+#[tokio::test(start_paused = true)]
+async fn rounds_without_a_pod_count_on_end_only() {
+    let server = Server::new(SLOW);
+    let (pods, rest): (Vec<_>, Vec<_>) =
+        objects(1, "fence").into_iter().partition(|object| object["kind"] == "Pod");
+    rest.into_iter().for_each(|object| server.put(object));
+    let mut post = post(&server);
+    for pod in [None, Some(pods[0].clone()), None] {
+        pod.into_iter().for_each(|pod| server.put(pod));
+        let held = post.reach.held().await.unwrap();
+        post.reach.stop(held, 10_000).await;
+        tokio::time::sleep(Duration::from_secs(11)).await;
+    }
+    let held = post.reach.held().await.unwrap();
+    assert_eq!(post.reach.stop(held, 10_000).await.left, 0);
+    // The pod came between the quiet rounds, so the second of them was the first on end when it ended.
+    server.put(pods[1].clone());
+    let held = post.reach.held().await.unwrap();
+    post.reach.stop(held, 10_000).await;
+    assert_eq!(server.asked("pods").len(), 1, "after two on end nothing is looked for any more");
+}

@@ -70,6 +70,11 @@ impl Fencer {
         self.marks.until().unwrap_or_default().max(self.patient_until)
     }
 
+    /// Whether the agent's own word says that its lease lies ahead; patience says nothing of the agent.
+    pub fn is_renewed(&self, now: Tick) -> bool {
+        self.marks.until().is_some_and(|until| now < until)
+    }
+
     /// What to do with the attempts seen in the cluster.
     pub fn judge(&self, held: &[(AttemptId, Policy)], now: Tick) -> Fencing {
         let ends = self.ends();
