@@ -237,7 +237,8 @@ async fn an_agent_that_names_another_class_than_the_manifest_holds_nobody_back()
     let plane = Plane::new().await;
     plane.allow(plane.east).await;
     let labelled = |class: &str| {
-        let labels = format!(r#""namespace": "ml", "labels": {{"kueue.x-k8s.io/priority-class": "{class}"}}"#);
+        let labels =
+            format!(r#""namespace": "ml", "labels": {{"kueue.x-k8s.io/priority-class": "{class}"}}"#);
         MANIFEST.replace(r#""namespace": "ml""#, &labels)
     };
     let class = "insert into priority_class (name, value) values ('normal', $1)";
