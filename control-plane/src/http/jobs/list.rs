@@ -1,5 +1,7 @@
 //! The list of jobs.
 
+use std::collections::BTreeSet;
+
 use axum::{
     Json,
     extract::{Query, State},
@@ -41,10 +43,10 @@ pub async fn list(State(app): State<AppState>, Query(filter): Query<JobFilter>) 
     Ok(Json(shown.await?))
 }
 
-/// Reads comma-separated states.
+/// Reads comma-separated states; one that is named twice counts once.
 fn states(text: Option<&str>) -> Result<Vec<String>> {
     let words = text.unwrap_or("").split(',').map(str::trim).filter(|word| !word.is_empty());
-    words
+    let states: Result<BTreeSet<String>> = words
         .map(|word| {
             JobState::from_word(word).map(|state| state.word().to_owned()).ok_or_else(|| {
                 let known: Vec<String> = JobState::ALL.iter().map(|state| state.word().to_owned()).collect();
@@ -55,5 +57,18 @@ fn states(text: Option<&str>) -> Result<Vec<String>> {
                 )
             })
         })
-        .collect()
+        .collect();
+    Ok(states?.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_state_that_is_named_twice_counts_once() {
+        assert_eq!(states(Some("running, queued,running")).unwrap(), ["queued", "running"]);
+        assert!(states(Some("flying")).is_err());
+    }
 }

@@ -291,3 +291,66 @@ fn g11_each_newcomer_has_its_share_within_a_minute_and_keeps_it_to_five_percent_
         }
     }
 }
+
+#[test]
+fn room_that_a_cancelled_job_still_leaves_is_waited_for_when_the_victims_are_gone() {
+    let team = |name, gpus| with(queue(name, Some("lab"), Some(gpus)), Within::Never, Reclaim::Any);
+    let tree = [queue("lab", None, None), team("a", 0), team("b", 16)];
+    let mut world = filled(&tree, &[("east", 16)], &[8, 8]);
+    let id = world.input.clusters[0].attempts[0].id;
+    let asked = Asked { at: Timestamp((HOUR + 40) * SECOND), makes_room_for: None };
+    world.held(id).unwrap().stake.asked = Some(asked);
+    world.submit(job_of("b", 9, 16));
+    assert_eq!(stopped(&world.step(HOUR)), [(2, 9)]);
+    world.submit(job_of("a", 10, 4));
+    let plan = world.step(HOUR + 30);
+    assert_eq!((started(&plan), plan.dropped.len()), (vec![], 0), "what job 2 left is kept");
+    assert!(sentence(&plan, 9).contains("waits for job-1 to stop on east"), "{}", sentence(&plan, 9));
+    assert_eq!(started(&world.step(HOUR + 60)), [9]);
+}
+
+#[test]
+fn who_never_goes_is_not_waited_for_for_ever() {
+    let mut world = World::new(&two_teams(8), &[("east", 8)], 100 * HOUR);
+    for number in 1..=2 {
+        world.submit(job_of("a", number, 4));
+        world.step(i64::try_from(number).unwrap() * 60);
+    }
+    world.submit(job_of("b", 9, 4));
+    assert_eq!(stopped(&world.step(HOUR)), [(2, 9)]);
+    assert_eq!(world.step(HOUR + 599).dropped, []);
+    let plan = world.step(HOUR + 600);
+    assert_eq!(plan.dropped.len(), 1);
+    assert_eq!(stopped(&plan), [(1, 9)], "another borrower that can go");
+}
+
+#[test]
+fn room_of_a_finished_job_whose_pods_are_kept_is_no_room_to_come() {
+    let mut world = filled(&two_teams(8), &[("east", 8)], &[2, 2, 4]);
+    let site = &mut world.input.clusters[0];
+    let mut held = site.attempts.remove(2);
+    held.stake.ended = Some(Timestamp(HOUR * SECOND));
+    let requests = crate::dispatch::gang_total(&held.gang);
+    let (node, role) = ("n0".to_owned(), "head".to_owned());
+    site.pods.push(crate::dispatch::Pod { node, requests, attempt: Some(held.id), role });
+    site.leaving.push(held);
+    world.submit(job_of("b", 9, 2));
+    assert_eq!(stopped(&world.step(HOUR + 119)), [], "its pods may be about to go");
+    assert_eq!(stopped(&world.step(HOUR + 120)), [(2, 9)]);
+}
+
+#[test]
+fn a_gang_for_which_a_cluster_is_kept_takes_back_what_it_is_guaranteed() {
+    let mut tree = two_teams(8);
+    tree.push(queue("c", Some("lab"), Some(4)));
+    let mut world = filled(&tree, &[("east", 8)], &[4, 4]);
+    let stops = |world: &mut World, stops| {
+        world.input.clusters[0].attempts.iter_mut().for_each(|held| held.stake.stops = stops);
+    };
+    stops(&mut world, 10);
+    world.submit(job_of("b", 9, 4));
+    let plan = world.step(14 * HOUR);
+    assert!(sentence(&plan, 9).ends_with("east is kept for it"), "{}", sentence(&plan, 9));
+    stops(&mut world, 0);
+    assert_eq!(stopped(&world.step(14 * HOUR + 1)), [(2, 9)]);
+}
