@@ -1,8 +1,8 @@
 //! What a text, or other nominal quotas, would do if they were applied: the dispatcher's own decision on a snapshot with the
 //! changed policy.
 //!
-//! Invariant: a text is read, checked and refused exactly as it would be by applying it, and nothing is written. Lists are
-//! bounded; what they leave out is counted.
+//! Invariant: a text is read, checked and refused exactly as it would be by applying it, and nothing is written. Lists of
+//! jobs are bounded and what they leave out is counted; queues and their claims are listed in full.
 
 use axum::{
     Json,
