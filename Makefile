@@ -1,6 +1,6 @@
 # Every run sets up what it needs. The work is done by xtask; this file only names it.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down test quick acceptance chaos bench bench-submit bench-rate generate clean
+.PHONY: help demo demo-down test quick acceptance chaos bench bench-submit bench-rate bench-queue generate clean
 
 XTASK := cargo run --quiet --locked --package xtask --
 SUITE ?= e2erayjob
@@ -15,6 +15,7 @@ help:
 	@echo 'make chaos         cut networks and kill programs under running jobs'
 	@echo 'make acceptance    KubeRay'\''s own Go tests: SUITE=e2erayjob PATTERN=^TestRayJob$$ OPERATOR=squadron|kuberay'
 	@echo 'make bench         measure from submit to the first line of output, beside KubeRay'\''s operator'
+	@echo 'make bench-queue   measure submissions, lists and decisions while a million jobs wait'
 	@echo 'make generate      write the generated files anew'
 	@echo 'make clean         stop everything, remove clusters and build results'
 
@@ -43,6 +44,9 @@ bench-submit:
 
 bench-rate:
 	@$(XTASK) bench-rate
+
+bench-queue:
+	@$(XTASK) bench-queue
 
 generate:
 	@$(XTASK) generate

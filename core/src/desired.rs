@@ -33,6 +33,13 @@ impl Size {
         fits(self.bytes, self.attempts, manifest, LIMIT)
     }
 
+    /// How many attempts with manifests of `manifest` bytes fit, at most.
+    pub fn room_for(self, manifest: u64) -> u64 {
+        let used = self.attempts.saturating_add(2).saturating_mul(BESIDE_MANIFEST).saturating_add(self.bytes);
+        let each = manifest.saturating_add(BESIDE_MANIFEST);
+        LIMIT.saturating_sub(used).saturating_add(BESIDE_MANIFEST) / each
+    }
+
     /// With one more attempt.
     #[must_use]
     pub fn with(self, manifest: u64) -> Size {
@@ -86,5 +93,8 @@ mod tests {
         assert_eq!(rounded(u64::MAX), u64::MAX);
         let nearly = Size { attempts: 1, bytes: LIMIT - 20_000 };
         assert!(nearly.takes(8_192) && !nearly.with(8_192).takes(8_192));
+        let (mut size, most) = (nearly, nearly.room_for(4_096));
+        let taken = std::iter::from_fn(|| size.takes(4_096).then(|| size = size.with(4_096))).count() as u64;
+        assert!(taken > 0 && taken <= most, "{taken} of {most}");
     }
 }

@@ -61,6 +61,8 @@ enum Task {
     },
     /// Measure how many jobs a second are dispatched to two clusters and what each costs, beside MultiKueue.
     BenchRate(bench::Rate),
+    /// Measure submissions, lists, reasons and the decision cycle while very many jobs wait.
+    BenchQueue(bench::Queue),
     /// Stop every stage and take its clusters down.
     Clean,
 }
@@ -97,6 +99,7 @@ fn run(task: &Task) -> Result<()> {
             ready()?;
             rate.run()
         }
+        Task::BenchQueue(queue) => queue.run(),
         Task::Clean => clean::run(),
     }
 }

@@ -28,7 +28,8 @@ const STOP_DEADLINE: Duration = Duration::from_secs(15);
 const LOG_LIMIT: u64 = 16 * 1024 * 1024;
 
 /// Only what durability and a small footprint need.
-const SETTINGS: [&str; 3] = ["shared_buffers=128MB", "max_wal_size=512MB", "logging_collector=off"];
+const SETTINGS: [&str; 4] =
+    ["shared_buffers=128MB", "max_wal_size=512MB", "logging_collector=off", "jit=off"];
 
 /// A running server and the task that looks after it.
 pub struct Keeper {

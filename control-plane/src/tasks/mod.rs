@@ -10,6 +10,7 @@ pub mod correlate;
 pub mod dispatch;
 mod duty;
 mod estimates;
+pub mod line;
 pub mod lost;
 #[cfg(test)]
 mod lost_tests;
@@ -59,6 +60,7 @@ pub async fn run(app: AppState) {
             }
         ),
         lost::run(&app, holder),
+        line::run(&app, holder),
         forever(
             &app,
             holder,

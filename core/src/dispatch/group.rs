@@ -15,6 +15,8 @@ use crate::dispatch::{
 pub(super) struct Group<'a> {
     pub(super) place: Option<Place>,
     pub(super) jobs: Vec<&'a Waiting>,
+    /// Younger ones wait that are not among them.
+    pub(super) more: bool,
     /// Jobs before this one were placed.
     pub(super) next: usize,
     /// What is known of each cluster.
@@ -54,7 +56,8 @@ pub(super) fn groups<'a>(waiting: &'a [Waiting], quotas: &Quotas, sites: usize) 
         jobs.sort_by_key(|job| (job.submitted_at, job.job));
         let place = jobs.first().and_then(|job| quotas.limited(&job.queue));
         let looks = vec![Look::Unknown; sites];
-        Group { place, jobs, next: 0, looks, refusals: BTreeMap::new(), charge: None }
+        let more = jobs.iter().any(|job| job.more);
+        Group { place, jobs, more, next: 0, looks, refusals: BTreeMap::new(), charge: None }
     };
     by_kind.into_values().map(group).collect()
 }

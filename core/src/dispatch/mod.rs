@@ -33,6 +33,7 @@ mod refused;
 mod room;
 #[cfg(test)]
 mod set_tests;
+mod shape;
 mod site;
 pub mod tenants;
 #[cfg(test)]
@@ -45,10 +46,12 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::dispatch::{
     choice::{Choice, Ranked, Refusal, Term},
+    explain::{MOST_OVERTAKERS, Place, waits},
     keep::STARVES_AFTER_MS,
     outlook::{Outlook, Verdict, outlook},
     plan::plan,
     quota::Usage,
+    shape::{Shape, Vacancy},
 };
 use crate::{
     desired,
@@ -169,6 +172,8 @@ pub struct Waiting {
     pub priority: i32,
     /// Bytes of its manifest, by [`desired::rounded`].
     pub manifest: u64,
+    /// Jobs that are equal to it and younger wait as well and are not part of the snapshot.
+    pub more: bool,
 }
 
 /// One reason why a job waits.
@@ -256,11 +261,16 @@ pub struct Blocked {
     pub sentence: String,
     /// First those of which one change is enough, the most actionable first; never empty. Equal jobs share them.
     pub blockers: Arc<Vec<Blocker>>,
+    /// What is said of this job alone, at the end of its sentence; empty for nearly all.
+    pub note: String,
 }
 
-/// What a pass decided: every waiting job is in exactly one of the two.
+/// What a pass decided: every waiting job is in exactly one of the two, unless it was cut.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Plan {
     pub assign: Vec<Assign>,
     pub blocked: Vec<Blocked>,
+    /// All jobs of some shape that were read are placed, and more of it wait. Nothing was placed after that and nobody is
+    /// told why it waits, because the next would be one of those: the next pass goes on.
+    pub cut: bool,
 }

@@ -28,10 +28,11 @@ pub fn plan(input: &Input) -> Plan {
 /// The plan, and how many times a gang was tried on a cluster to find it.
 pub(super) fn counted(input: &Input) -> (Plan, u64) {
     let mut pass = settled(input);
-    let packings = pass.packings;
+    let (packings, cut) = (pass.packings, pass.cut);
     let assign = std::mem::take(&mut pass.assign);
     let placed: Vec<JobId> = assign.iter().map(|assign| assign.job).collect();
-    (Plan { assign, blocked: blocked(pass, &placed) }, packings)
+    let blocked = if cut { Vec::new() } else { blocked(pass, &placed) };
+    (Plan { assign, blocked, cut }, packings)
 }
 
 /// A pass that has placed all that it can.
@@ -63,6 +64,8 @@ pub(super) struct Pass<'a> {
     pub(super) kept: Option<Kept>,
     pub(super) assign: Vec<Assign>,
     pub(super) packings: u64,
+    /// See [`Plan::cut`].
+    pub(super) cut: bool,
 }
 
 impl<'a> Pass<'a> {
@@ -76,11 +79,11 @@ impl<'a> Pass<'a> {
                 turns.join(head, index, group.place);
             }
         }
-        Pass { input, quotas, sites, groups, turns, kept: None, assign: Vec::new(), packings: 0 }
+        Pass { input, quotas, sites, groups, turns, kept: None, assign: Vec::new(), packings: 0, cut: false }
     }
 
     fn place_all(&mut self) {
-        while let Some(group) = self.next() {
+        while let Some(group) = self.next().filter(|_| !self.cut) {
             match self.choose(group) {
                 None => self.set_aside(group),
                 Some(chosen) if self.is_still_next(group, &chosen) => self.place(group, chosen),
@@ -228,8 +231,9 @@ impl<'a> Pass<'a> {
         self.assign.push(Assign { job: job.job, cluster: open.cluster.id, because, usage, choice });
         self.turns.leave(job, group);
         self.groups[group].next += 1;
-        if let Some(head) = self.groups[group].head() {
-            self.turns.join(head, group, self.groups[group].place);
+        match self.groups[group].head() {
+            Some(head) => self.turns.join(head, group, self.groups[group].place),
+            None => self.cut = self.groups[group].more,
         }
     }
 

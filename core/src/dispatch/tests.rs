@@ -53,6 +53,7 @@ pub(super) fn waiting(number: u128, gang: Vec<GangPart>) -> Waiting {
         overtaken: 0,
         priority: 0,
         manifest: 4 << 10,
+        more: false,
     }
 }
 

@@ -3,6 +3,7 @@
 //! The driver prints its own clock, which is this machine's, so nothing that reads the log is measured. Both operators
 //! get the same manifest, and neither runs while the other is measured.
 
+mod queue;
 mod rate;
 mod report;
 
@@ -16,8 +17,8 @@ use squadron_e2e::{
     wait::{self, Look, found_if},
 };
 
-pub use self::rate::Rate;
 use self::report::Report;
+pub use self::{queue::Queue, rate::Rate};
 use crate::{acceptance::Operator, clock};
 
 const MANIFEST: &str = "xtask/src/bench/first-line.yaml";

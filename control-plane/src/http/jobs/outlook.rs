@@ -16,10 +16,12 @@ use squadron_api::{
     route,
 };
 use squadron_core::{
-    dispatch::{Input, Outlook, Verdict, Waiting, estimate::Ask, estimate::SizeClass, gang_total, outlook},
+    dispatch::{
+        Input, Outlook, Verdict, Waiting, estimate::Ask, estimate::SizeClass, gang_total, outlook, waits,
+    },
     id::JobId,
-    job::JobState,
 };
+use squadron_store::job::place::LineKey;
 use tokio::sync::Semaphore;
 
 use super::{find_for, priority, submit, wait};
@@ -50,7 +52,7 @@ pub async fn of_manifest(
     submit::refuse_extras(&parsed)?;
     let class = priority::of(&app, None, &parsed).await?;
     let mut input = submit::fleet(&app).await?;
-    let job = submit::as_waiting(&new, class.map_or(0, |class| class.value));
+    let job = new.waiting(class.map_or(0, |class| class.value));
     input.waiting.push(job.clone());
     Ok(Json(look(&app, input, job).await?))
 }
@@ -64,10 +66,16 @@ pub async fn of_job(
     Path(job): Path<String>,
 ) -> Result<Json<Where>> {
     let row = find_for(&app, &caller, &job).await?;
-    let input = submit::fleet(&app).await?;
-    let waiting = input.waiting.iter().find(|waiting| waiting.job == row.id).cloned();
-    match waiting.filter(|_| row.state == JobState::Queued) {
-        Some(waiting) => Ok(Json(look(&app, input, waiting).await?)),
+    let waiting = app.store.waiting_job(row.id).await?;
+    match waiting {
+        Some(waiting) => {
+            let mut input = submit::fleet(&app).await?;
+            // One that stands far behind equal ones is not among those that a pass reads.
+            if !input.waiting.iter().any(|other| other.job == waiting.job) {
+                input.waiting.push(waiting.clone());
+            }
+            Ok(Json(look(&app, input, waiting).await?))
+        }
         None => Err(Api::new(
             Code::Conflict,
             format!("job {} is {} and does not wait for a place", row.name, row.state),
@@ -76,8 +84,10 @@ pub async fn of_job(
     }
 }
 
-async fn look(app: &AppState, input: Input, job: Waiting) -> Result<Where> {
+async fn look(app: &AppState, mut input: Input, job: Waiting) -> Result<Where> {
     let id = job.job;
+    // The question is about this job; that more like those before it wait changes nothing for it.
+    input.waiting.iter_mut().for_each(|one| one.more = false);
     let (input, found) = decide(input, id).await?;
     let found = found.ok_or_else(|| gone(id))?;
     let asks = gang_total(&job.gang);
@@ -88,7 +98,10 @@ async fn look(app: &AppState, input: Input, job: Waiting) -> Result<Where> {
         Verdict::Placed { cluster, because } => (name_of(cluster), because, vec![], None),
         Verdict::Waits(blocked) => {
             let blockers = Arc::unwrap_or_clone(blocked.blockers);
-            (None, blocked.sentence, blockers, Some(blocked.position))
+            let key = LineKey::new(job.priority, job.submitted_at, job.job);
+            let place = app.store.place(&job.queue, key).await?;
+            let sentence = waits(&job.queue, Some(place), 0, &blockers, &blocked.note);
+            (None, sentence, blockers, Some(place.position))
         }
     };
     let estimate = match position {

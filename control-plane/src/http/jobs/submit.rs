@@ -12,10 +12,9 @@ use squadron_api::{
     route,
 };
 use squadron_core::{
-    desired,
-    dispatch::{Cause, GangPart, Input, Waiting, plan},
+    dispatch::{Cause, GangPart, Input, plan},
     id::JobId,
-    job::marks,
+    job::{JobState, marks},
     lease::{Refusal, Wish, choose},
     name::K8sName,
     quota::PriorityClass,
@@ -27,7 +26,7 @@ use squadron_ray::{
 use squadron_store::{
     PgConnection, audit,
     idempotency::{self, Found, Key},
-    job::{self, NewJob, waiting},
+    job::{self, NewJob, place::LineKey, waiting},
     ray_submission::{self, NewSubmission},
 };
 use uuid::Uuid;
@@ -64,12 +63,13 @@ pub async fn submit(
     let class = priority::of(&app, request.priority_class.as_deref(), &parsed).await?;
     let warnings = warnings(&new, &parsed, clusters(&app).await?);
     if request.dry_run {
-        let (before, _) = app.store.place_in_queue(&new).await?;
+        let priority = class.as_ref().map_or(0, |class| class.value);
+        let place = app.store.place(&new.queue, LineKey::new(priority, new.submitted_at, new.id)).await?;
         let link = format!("{}/jobs", app.settings.public_url);
-        return Ok(Json(SubmitReply { job: None, position: Some(before + 1), link, warnings }));
+        return Ok(Json(SubmitReply { job: None, position: Some(place.position), link, warnings }));
     }
     let id = commit(&app, &caller, &new, key.as_ref(), class.as_ref()).await?;
-    reply(&app, &new, id, warnings).await
+    reply(&app, id, warnings).await
 }
 
 /// Checks everything that can be checked before the insert.
@@ -112,20 +112,21 @@ async fn clusters(app: &AppState) -> Result<Input> {
 pub async fn fleet(app: &AppState) -> Result<Input> {
     let silence = page::silence(app);
     let look = app.store.txn("job.look", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence)));
-    Ok(look.await?)
+    Ok(look.await?.input)
 }
 
-async fn reply(app: &AppState, new: &NewJob, id: JobId, warnings: Vec<String>) -> Result<Json<SubmitReply>> {
+async fn reply(app: &AppState, id: JobId, warnings: Vec<String>) -> Result<Json<SubmitReply>> {
     let row = find(app, &id.to_string()).await?;
-    let waits = row.state == squadron_core::job::JobState::Queued;
-    let position = match row.position {
-        Some(position) => Some(position),
-        None if waits && id == new.id => Some(app.store.place_in_queue(new).await?.0 + 1),
-        None => None,
+    let position = match row.state {
+        JobState::Queued => {
+            let key = LineKey::new(row.priority, row.submitted_at, row.id);
+            Some(app.store.place(&row.queue, key).await?.position)
+        }
+        _ => None,
     };
     Ok(Json(SubmitReply {
         job: Some(view::job(&row, page::silence(app))),
-        position: position.filter(|_| waits),
+        position,
         link: app.settings.job_link(id),
         warnings,
     }))
@@ -269,7 +270,7 @@ fn warnings(new: &NewJob, parsed: &ParsedRayJob, mut input: Input) -> Vec<String
             "spec.suspend is true, so the job will not start in its cluster until that changes".to_owned(),
         );
     }
-    input.waiting = vec![as_waiting(new, 0)];
+    input.waiting = vec![new.waiting(0)];
     let lasts = |code| {
         matches!(
             code,
@@ -281,21 +282,6 @@ fn warnings(new: &NewJob, parsed: &ParsedRayJob, mut input: Input) -> Vec<String
         warnings.extend(lasting.map(|blocker| format!("{}; {}", blocker.sentence, blocker.try_this)));
     }
     warnings
-}
-
-/// The job as the dispatcher will look at it.
-pub fn as_waiting(new: &NewJob, priority: i32) -> Waiting {
-    Waiting {
-        job: new.id,
-        name: new.name.clone(),
-        queue: new.queue.clone(),
-        submitted_at: new.submitted_at,
-        gang: new.gang.clone(),
-        pinned: new.pinned,
-        overtaken: 0,
-        priority,
-        manifest: desired::rounded(new.rayjob.len() as u64),
-    }
 }
 
 /// Inserts the job, or finds the one that the key stands for.

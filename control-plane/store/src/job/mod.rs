@@ -3,7 +3,12 @@
 //! State changes live in [`advance`], which takes them from the decider and nowhere else; waiting lives in [`waiting`].
 
 pub mod advance;
+pub mod class;
+#[cfg(test)]
+mod class_tests;
+pub mod class_wait;
 pub mod line;
+pub mod place;
 pub mod priority;
 #[cfg(test)]
 mod quota_tests;
@@ -13,9 +18,9 @@ pub mod waiting;
 
 use std::collections::BTreeMap;
 
-use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
+use sqlx::{PgConnection, Postgres, QueryBuilder, Row, postgres::PgRow, types::Json};
 use squadron_core::{
-    dispatch::{Blocker, GangPart},
+    dispatch::{Blocker, GangPart, waits},
     id::{ClusterId, JobId},
     job::JobState,
     lease::{Chosen, Policy, Refusal},
@@ -23,7 +28,7 @@ use squadron_core::{
 };
 use uuid::Uuid;
 
-use crate::{Result, Store, StoreError, at, at_opt, stamp, stamp_opt};
+use crate::{Result, Store, StoreError, at, stamp, stamp_opt};
 
 /// A job that is about to exist.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,9 +71,10 @@ pub struct JobRow {
     /// Name of the newest attempt's cluster.
     pub cluster: Option<String>,
     pub cluster_heard_at: Option<Timestamp>,
+    /// What jobs like it wait for; empty until the dispatcher has looked at one.
     pub blockers: Vec<Blocker>,
-    pub position: Option<u32>,
-    pub queue_length: Option<u32>,
+    /// What is said of this job alone while it waits.
+    pub note: String,
     pub decided_at: Option<Timestamp>,
     pub cancel_requested_at: Option<Timestamp>,
     pub cancelled_by: String,
@@ -95,10 +101,13 @@ pub const NO_SUCH_QUEUE: &str = "job_queue_fkey";
 
 /// Adds a job to its queue.
 pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
+    let class = class::Interned::of(&job.waiting(0))?;
     sqlx::query(
-        "insert into job (id, name, namespace, queue, state, sentence, owner, manifest, rayjob, gang, pinned_cluster,
-                          submitted_at, on_lost, on_lost_because)
-         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+        "with class as (insert into job_class (id, queue, shape) select $14, name, $15 from queue where name = $4
+                        on conflict (id) do nothing)
+         insert into job (id, name, namespace, queue, state, sentence, owner, manifest, rayjob, gang, pinned_cluster,
+                          submitted_at, on_lost, on_lost_because, class_id)
+         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
     )
     .bind(job.id.0)
     .bind(&job.name)
@@ -113,6 +122,8 @@ pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
     .bind(at(job.submitted_at))
     .bind(job.on_lost.policy.word())
     .bind(&job.on_lost.because)
+    .bind(class.id)
+    .bind(Json(&class.shape))
     .execute(db)
     .await?;
     Ok(())
@@ -122,10 +133,11 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "select j.id, j.name, j.namespace, j.queue, j.state, j.reason, j.sentence, j.owner, j.gang,
-                    j.submitted_at, j.started_at, j.ended_at, j.version, j.blockers, j.queue_position,
-                     j.queue_length, j.decided_at, j.cancel_requested_at, j.cancelled_by, j.on_lost, j.on_lost_because,
-                     j.priority_class, j.priority, a.number, c.name as cluster, c.last_heard_at
+                    j.submitted_at, j.started_at, j.ended_at, j.version, j.cancel_requested_at, j.cancelled_by, j.on_lost, j.on_lost_because,
+                     j.priority_class, j.priority, a.number, c.name as cluster, c.last_heard_at,
+                    w.reason as waits, w.blockers, w.note, w.note_job, w.decided_at
              from job j
+             left join job_class w on w.id = j.class_id and j.state = 'queued' and w.decided_at is not null
              left join lateral (select number, cluster_id from attempt where job_id = j.id order by number desc limit 1) a
                on true
              left join cluster c on c.id = a.cluster_id ",
@@ -165,25 +177,16 @@ impl Store {
         rows.iter().map(read).collect()
     }
 
-    /// Jobs that the filter lets through, newest first.
+    /// Jobs that the filter lets through, newest first. Each state is looked up in the index by itself, so that few jobs of
+    /// one state are found as quickly among many of another.
     pub async fn jobs(&self, filter: &Filter) -> Result<Vec<JobRow>> {
-        let rows = sqlx::query(select!(
-            "where (cardinality($1::text[]) = 0 or j.state = any ($1))
-               and ($2::text is null or j.queue = $2)
-               and ($3::text is null or c.name = $3)
-               and ($4::text is null or j.owner = $4)
-               and ($5::timestamptz is null or (j.submitted_at, j.id) < ($5, $6::uuid))
-             order by j.submitted_at desc, j.id desc limit $7"
-        ))
-        .bind(&filter.states)
-        .bind(&filter.queue)
-        .bind(&filter.cluster)
-        .bind(&filter.owner)
-        .bind(at_opt(filter.after.map(|after| after.0)))
-        .bind(filter.after.map(|after| after.1))
-        .bind(filter.limit)
-        .fetch_all(self.pool())
-        .await?;
+        let mut query = QueryBuilder::<Postgres>::new(select!(
+            "where j.id in (select id from (select s.id, s.submitted_at from "
+        ));
+        listed(&mut query, filter);
+        query.push(" order by s.submitted_at desc, s.id desc limit ").push_bind(filter.limit);
+        query.push(") listed) order by j.submitted_at desc, j.id desc");
+        let rows = query.build().fetch_all(self.pool()).await?;
         rows.iter().map(read).collect()
     }
 
@@ -204,35 +207,83 @@ impl Store {
             .fetch_optional(self.pool())
             .await?)
     }
+}
 
-    /// How many jobs of the queue were submitted before this one and still wait, and how many wait in all.
-    pub async fn place_in_queue(&self, job: &NewJob) -> Result<(u32, u32)> {
-        let row = sqlx::query(
-            "select count(*) filter (where (submitted_at, id) < ($2, $3)) as before, count(*) as all
-             from job where queue = $1 and state = 'queued'",
-        )
-        .bind(&job.queue)
-        .bind(at(job.submitted_at))
-        .bind(job.id.0)
-        .fetch_one(self.pool())
-        .await?;
-        let number = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
-        Ok((number(row.try_get("before")?), number(row.try_get("all")?)))
+/// Jobs as `s`, those of the filter's owner and cluster, of each of its states as many as are asked for.
+fn listed(query: &mut QueryBuilder<Postgres>, filter: &Filter) {
+    let all = || JobState::ALL.iter().map(|state| state.word().to_owned()).collect();
+    // With a queue and no state, all states are looked up: the index begins with both.
+    let states = match (filter.states.is_empty(), &filter.queue) {
+        (false, _) => Some(filter.states.clone()),
+        (true, Some(_)) => Some(all()),
+        (true, None) => None,
+    };
+    match states {
+        Some(states) => {
+            query.push("unnest(").push_bind(states).push("::text[]) as t (state) cross join lateral (");
+            matching(query, filter, " and o.state = t.state");
+            query.push(") s");
+        }
+        None => {
+            query.push("(");
+            matching(query, filter, "");
+            query.push(") s");
+        }
     }
+}
+
+fn matching(query: &mut QueryBuilder<Postgres>, filter: &Filter, state: &str) {
+    query.push("select o.id, o.submitted_at from job o where true").push(state);
+    if let Some(queue) = &filter.queue {
+        query.push(" and o.queue = ").push_bind(queue.clone());
+    }
+    if let Some(owner) = &filter.owner {
+        query.push(" and o.owner = ").push_bind(owner.clone());
+    }
+    if let Some(cluster) = &filter.cluster {
+        query.push(
+            " and (select c.name from attempt a join cluster c on c.id = a.cluster_id where a.job_id = o.id
+                   order by a.number desc limit 1) = ",
+        );
+        query.push_bind(cluster.clone());
+    }
+    if let Some((submitted_at, id)) = filter.after {
+        query
+            .push(" and (o.submitted_at, o.id) < (")
+            .push_bind(at(submitted_at))
+            .push(", ")
+            .push_bind(id)
+            .push(")");
+    }
+    query.push(" order by o.submitted_at desc, o.id desc limit ").push_bind(filter.limit);
 }
 
 fn read(row: &PgRow) -> Result<JobRow> {
     let small = |name| -> Result<Option<u32>> {
         Ok(row.try_get::<Option<i32>, _>(name)?.and_then(|number| u32::try_from(number).ok()))
     };
+    let id = JobId(row.try_get("id")?);
+    let queue: String = row.try_get("queue")?;
+    let blockers =
+        row.try_get::<Option<Json<Vec<Blocker>>>, _>("blockers")?.map_or_else(Vec::new, |json| json.0);
+    let noted: Option<Uuid> = row.try_get("note_job")?;
+    let note = match noted {
+        Some(job) if job == id.0 => row.try_get("note")?,
+        _ => String::new(),
+    };
+    let decided_at = stamp_opt(row.try_get("decided_at")?);
+    let (reason, sentence) = match decided_at {
+        Some(_) => (row.try_get("waits")?, waits(&queue, None, 0, &blockers, &note)),
+        None => (row.try_get("reason")?, row.try_get("sentence")?),
+    };
     Ok(JobRow {
-        id: JobId(row.try_get("id")?),
+        id,
         name: row.try_get("name")?,
         namespace: row.try_get("namespace")?,
-        queue: row.try_get("queue")?,
+        queue,
         state: state(row.try_get("state")?)?,
-        reason: row.try_get("reason")?,
-        sentence: row.try_get("sentence")?,
+        reason,
+        sentence,
         owner: row.try_get("owner")?,
         gang: gang(row)?,
         submitted_at: stamp(row.try_get("submitted_at")?),
@@ -242,10 +293,9 @@ fn read(row: &PgRow) -> Result<JobRow> {
         attempt: small("number")?.unwrap_or(0),
         cluster: row.try_get("cluster")?,
         cluster_heard_at: stamp_opt(row.try_get("last_heard_at")?),
-        blockers: row.try_get::<Json<Vec<Blocker>>, _>("blockers")?.0,
-        position: small("queue_position")?,
-        queue_length: small("queue_length")?,
-        decided_at: stamp_opt(row.try_get("decided_at")?),
+        blockers,
+        note,
+        decided_at,
         cancel_requested_at: stamp_opt(row.try_get("cancel_requested_at")?),
         cancelled_by: row.try_get("cancelled_by")?,
         priority_class: row.try_get("priority_class")?,

@@ -1,40 +1,51 @@
-//! What the dispatcher reads and what it writes about jobs that keep waiting.
+//! What the dispatcher reads: the fleet with its nodes, pods and attempts, the policy, and the oldest jobs of each class.
+//!
+//! Invariant: a snapshot is of one moment. What is written about jobs that keep waiting is in [`super::class`].
 
 use std::collections::BTreeMap;
 
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     desired,
-    dispatch::{Blocked, Cluster, Held, Input, Node, Pod, Standing, Usage, Waiting},
+    dispatch::{Cluster, Held, Input, Node, Pod, Standing, Usage, Vacancy},
     id::{AttemptId, ClusterId, JobId},
     placement::Face,
     silence::{Judge, Word},
-    time::Timestamp,
 };
 
+use super::class::{self, ClassId};
 use crate::{
-    Result, Store, at,
+    Result, Store,
     attempt::attempt_id,
     job::gang,
     resources::{ALLOCATABLE, PLAIN, resources},
     stamp, stamp_opt,
 };
 
-/// Age of a decision that is written again although nothing changed, in milliseconds.
-const REFRESH_MS: i64 = 10_000;
-
 impl Store {
-    /// Whether there is anything to place.
+    /// Whether there is anything to place, or a class of which it is still said that it waits.
     pub async fn any_waiting(&self) -> Result<bool> {
-        let query = "select exists (select 1 from job where state = 'queued')";
+        let query = "select exists (select 1 from job where state = 'queued')
+                         or exists (select 1 from job_class where decided_at is not null)";
         Ok(sqlx::query_scalar(query).fetch_one(self.pool()).await?)
     }
 }
 
-/// Everything that one pass looks at, as it was at one moment. Call it first in its transaction.
-pub async fn snapshot(db: &mut PgConnection, silence: Judge) -> Result<Input> {
-    let input = fleet(db, silence).await?;
-    Ok(Input { waiting: waiting(db).await?, ..input })
+/// Everything that one pass looks at.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    pub input: Input,
+    /// Of the jobs that wait.
+    pub classes: BTreeMap<JobId, ClassId>,
+}
+
+/// What one pass looks at, as it was at one moment. Call it first in its transaction.
+pub async fn snapshot(db: &mut PgConnection, silence: Judge) -> Result<Snapshot> {
+    let mut input = fleet(db, silence).await?;
+    let heads = class::heads(db, &Vacancy::of(&input.clusters)).await?;
+    let classes = heads.iter().map(|(job, class)| (job.job, *class)).collect();
+    input.waiting = heads.into_iter().map(|(job, _)| job).collect();
+    Ok(Snapshot { input, classes })
 }
 
 /// The same without the jobs that wait. Call it first in its transaction.
@@ -194,91 +205,4 @@ fn hold(rows: &[PgRow], clusters: &mut Clusters, keep: fn(&mut Cluster, Held)) -
         }
     }
     Ok(())
-}
-
-/// Jobs of each queue that a pass looks at: the most urgent, then the oldest. A queue that is flooded hides no other.
-const OF_A_QUEUE: i64 = 10_000;
-
-async fn waiting(db: &mut PgConnection) -> Result<Vec<Waiting>> {
-    let rows = sqlx::query(
-        "select j.* from queue q cross join lateral (
-             select id, name, queue, submitted_at, gang, pinned_cluster, priority,
-                    octet_length(rayjob)::bigint as manifest from job
-             where queue = q.name and state = 'queued' order by priority desc, submitted_at, id limit $1) j
-         order by j.submitted_at, j.id",
-    )
-    .bind(OF_A_QUEUE)
-    .fetch_all(&mut *db)
-    .await?;
-    let mut waiting = rows.iter().map(read).collect::<Result<Vec<_>>>()?;
-    if let Some(oldest) = waiting.first() {
-        let placed = placed_since(db, oldest.submitted_at).await?;
-        for job in &mut waiting {
-            let later = placed.get(&job.queue).map_or(0, |all| {
-                all.len() - all.partition_point(|other| *other <= (job.submitted_at, job.job))
-            });
-            job.overtaken = u32::try_from(later).unwrap_or(u32::MAX);
-        }
-    }
-    Ok(waiting)
-}
-
-fn read(row: &PgRow) -> Result<Waiting> {
-    Ok(Waiting {
-        job: JobId(row.try_get("id")?),
-        name: row.try_get("name")?,
-        queue: row.try_get("queue")?,
-        submitted_at: stamp(row.try_get("submitted_at")?),
-        gang: gang(row)?,
-        pinned: row.try_get::<Option<_>, _>("pinned_cluster")?.map(ClusterId),
-        overtaken: 0,
-        priority: row.try_get("priority")?,
-        manifest: desired::rounded(unsigned(row.try_get("manifest")?)),
-    })
-}
-
-/// Jobs that were submitted from `oldest` on and were placed, by queue, in the order of submission.
-async fn placed_since(
-    db: &mut PgConnection,
-    oldest: Timestamp,
-) -> Result<BTreeMap<String, Vec<(Timestamp, JobId)>>> {
-    let rows = sqlx::query(
-        "select id, queue, submitted_at from job j
-         where submitted_at >= $1 and state <> 'queued' and exists (select 1 from attempt where job_id = j.id)
-         order by submitted_at, id limit 10000",
-    )
-    .bind(at(oldest))
-    .fetch_all(db)
-    .await?;
-    let mut placed = BTreeMap::<String, Vec<_>>::new();
-    for row in &rows {
-        let key = (stamp(row.try_get("submitted_at")?), JobId(row.try_get("id")?));
-        placed.entry(row.try_get("queue")?).or_default().push(key);
-    }
-    Ok(placed)
-}
-
-/// Writes why a job keeps waiting. Answers the new version if people would see a difference.
-pub async fn save_blocked(db: &mut PgConnection, blocked: &Blocked, now: Timestamp) -> Result<Option<i64>> {
-    let row = sqlx::query(
-        "with old as (select id, (sentence, queue_position, queue_length, blockers)
-                             is distinct from ($2::text, $3::integer, $4::integer, $5::jsonb) as differs
-                      from job where id = $1 and state = 'queued' for update)
-         update job set sentence = $2, queue_position = $3, queue_length = $4, blockers = $5, reason = $6,
-                decided_at = $7, version = version + case when old.differs then 1 else 0 end
-         from old where job.id = old.id and (old.differs or job.decided_at is null or job.decided_at <= $8)
-         returning version, old.differs",
-    )
-    .bind(blocked.job.0)
-    .bind(&blocked.sentence)
-    .bind(i32::try_from(blocked.position).unwrap_or(i32::MAX))
-    .bind(i32::try_from(blocked.queue_length).unwrap_or(i32::MAX))
-    .bind(Json(blocked.blockers.as_ref()))
-    .bind(blocked.blockers.first().map_or("", |blocker| blocker.code.word()))
-    .bind(at(now))
-    .bind(at(now.plus_millis(-REFRESH_MS)))
-    .fetch_optional(db)
-    .await?;
-    let Some(row) = row else { return Ok(None) };
-    Ok(if row.try_get("differs")? { Some(row.try_get("version")?) } else { None })
 }

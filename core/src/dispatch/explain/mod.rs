@@ -72,26 +72,58 @@ fn told(
         for (position, (job, blockers)) in (1..).zip(queue) {
             let later = placed.len() - placed.partition_point(|other| *other < (job.submitted_at, job.job));
             let overtaken = later + usize::try_from(job.overtaken).unwrap_or(usize::MAX);
-            let mut sentence = sentence(job, position, length, overtaken, blockers);
-            sentence.push_str(&kept_for(pass, job));
+            let note = kept_for(pass, job);
+            let place = Place { position, length, about: false };
+            let sentence = waits(&job.queue, Some(place), overtaken, blockers, &note);
             let blockers = Arc::clone(blockers);
-            blocked.push(Blocked { job: job.job, position, queue_length: length, sentence, blockers });
+            blocked.push(Blocked { job: job.job, position, queue_length: length, sentence, blockers, note });
         }
     }
     blocked
 }
 
-/// `queued in research, 2nd of 3: east is full…`.
-fn sentence(job: &Waiting, position: u32, length: u32, overtaken: usize, blockers: &[Blocker]) -> String {
+/// Where a job stands in the line of its queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// From 1.
+    pub position: u32,
+    /// Jobs that wait in the queue.
+    pub length: u32,
+    /// Both are from a count that was made a while ago.
+    pub about: bool,
+}
+
+impl Place {
+    /// `2nd of 3`, `about 52000th of about 100000`.
+    fn words(self) -> String {
+        let about = if self.about { "about " } else { "" };
+        format!("{about}{} of {about}{}", ordinal(self.position), self.length)
+    }
+}
+
+/// More are not counted apart.
+pub const MOST_OVERTAKERS: usize = 100;
+
+/// `queued in research, 2nd of 3: east is full…`. `overtaken` says how many came later and were placed before.
+pub fn waits(
+    queue: &str,
+    place: Option<Place>,
+    overtaken: usize,
+    blockers: &[Blocker],
+    note: &str,
+) -> String {
     let first = blockers.first().map_or("", |blocker| blocker.sentence.as_str());
-    let mut text = format!("queued in {}, {} of {length}: {first}", job.queue, ordinal(position));
+    let place = place.map_or_else(String::new, |place| format!(", {}", place.words()));
     let is_never =
         |code| matches!(code, Cause::TooBig | Cause::NoCluster | Cause::NoMatchingNode | Cause::QuotaNever);
     let could_run = !blockers.iter().all(|blocker| is_never(blocker.code));
-    if overtaken > 0 && could_run {
-        text.push_str(&format!("; {} that came later fitted and went first", count(overtaken, "job")));
-    }
-    text
+    let overtakers = match overtaken {
+        0 => String::new(),
+        _ if !could_run => String::new(),
+        ..=MOST_OVERTAKERS => format!("; {} that came later fitted and went first", count(overtaken, "job")),
+        _ => format!("; more than {MOST_OVERTAKERS} jobs that came later fitted and went first"),
+    };
+    format!("queued in {queue}{place}: {first}{overtakers}{note}")
 }
 
 fn kept_for(pass: &Pass<'_>, job: &Waiting) -> String {
