@@ -1,6 +1,6 @@
 # Every run sets up what it needs. The work is done by xtask; this file only names it.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down test quick acceptance chaos rounds bench bench-submit bench-rate bench-failover generate clean
+.PHONY: help demo demo-down test quick acceptance chaos rounds bench bench-submit bench-rate bench-failover bench-queue generate clean
 
 XTASK := cargo run --quiet --locked --package xtask --
 SUITE ?= e2erayjob
@@ -8,6 +8,7 @@ PATTERN ?= ^TestRayJobLightWeightMode$
 OPERATOR ?= squadron
 RUNS ?= 5
 JOBS ?= 1000
+QUEUED ?= 1000000
 ROUNDS ?= 10
 FAULTS ?= lost
 SEED ?= 1
@@ -23,6 +24,7 @@ help:
 	@echo 'make bench         measure from submit to the first line of output, beside KubeRay'\''s operator'
 	@echo 'make bench-rate    measure jobs a second from submit to object, beside MultiKueue: RUNS=5 JOBS=1000'
 	@echo 'make bench-failover  lose a cluster with a thousand fenced jobs and measure when they start elsewhere'
+	@echo 'make bench-queue   measure submissions, lists and decisions while a million jobs wait: QUEUED=1000000'
 	@echo 'make generate      write the generated files anew'
 	@echo 'make clean         stop everything, remove clusters and build results'
 
@@ -57,6 +59,9 @@ bench-rate:
 
 bench-failover:
 	@SQUADRON_PROFILE=release $(XTASK) bench-failover
+
+bench-queue:
+	@SQUADRON_PROFILE=release $(XTASK) bench-queue --jobs $(QUEUED)
 
 generate:
 	@$(XTASK) generate

@@ -42,6 +42,13 @@ impl Size {
         fits(self.bytes, self.attempts, manifest, LIMIT)
     }
 
+    /// How many attempts with manifests of `manifest` bytes fit, at most.
+    pub fn room_for(self, manifest: u64) -> u64 {
+        let used = self.attempts.saturating_add(2).saturating_mul(BESIDE_MANIFEST).saturating_add(self.bytes);
+        let each = manifest.saturating_add(BESIDE_MANIFEST);
+        LIMIT.saturating_sub(used).saturating_add(BESIDE_MANIFEST) / each
+    }
+
     /// With one more attempt.
     #[must_use]
     pub fn with(self, manifest: u64) -> Size {

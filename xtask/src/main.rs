@@ -65,6 +65,8 @@ enum Task {
     BenchRate(bench::Rate),
     /// Lose a cluster with many fenced jobs and measure when they start elsewhere.
     BenchFailover(bench::Failover),
+    /// Measure submissions, lists, reasons and the decision cycle while very many jobs wait.
+    BenchQueue(bench::Queue),
     /// Stop every stage and take its clusters down.
     Clean,
 }
@@ -109,6 +111,7 @@ fn run(task: &Task) -> Result<()> {
             ready_unless(failover.built)?;
             failover.run()
         }
+        Task::BenchQueue(queue) => queue.run(),
         Task::Clean => clean::run(),
     }
 }

@@ -34,13 +34,16 @@ pub fn after(token: Option<&str>) -> Result<Option<(Timestamp, Uuid)>> {
         let (micros, id) = token.split_once('.')?;
         Some((Timestamp(micros.parse().ok()?), id.parse().ok()?))
     };
-    read().map(Some).ok_or_else(|| {
-        Api::new(
-            Code::BadRequest,
-            "page_token is not one that this server gave out",
-            "use next_page_token of the page before, unchanged",
-        )
-    })
+    read().map(Some).ok_or_else(not_ours)
+}
+
+/// The refusal of a token that cannot be read.
+pub fn not_ours() -> Api {
+    Api::new(
+        Code::BadRequest,
+        "page_token is not one that this server gave out",
+        "use next_page_token of the page before, unchanged",
+    )
 }
 
 /// A page of rows that were fetched with one more than `limit`; `key` names a row.

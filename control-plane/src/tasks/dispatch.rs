@@ -1,36 +1,39 @@
 //! The dispatcher's loop: one snapshot, one plan, one transaction per batch of assignments and one for all that keep waiting.
 //!
+//! Jobs that wait are read and told by classes of equal ones, so a pass costs the number of classes and of placements.
 //! Invariant: an assignment is committed only if the job still waits and the cluster is still accepted; whatever the
 //! plan did not foresee is seen by the next pass.
 
 mod assign;
+mod explain;
 mod preempt;
 
-use squadron_core::{
-    dispatch::{Blocked, Input, Plan, plan},
-    id::JobId,
-};
+use squadron_core::dispatch::{Input, Plan, plan};
 use squadron_store::{
     Result,
-    decision::{self, By},
-    job::waiting,
+    job::{
+        class,
+        waiting::{self, Snapshot},
+    },
     term::{self, Term},
 };
 use uuid::Uuid;
 
-use super::{Left, duty, estimates};
+use super::{Left, duty};
 use crate::{clock, state::AppState, wake::Topic};
 
 /// Assignments in one transaction, at most.
 const BATCH: usize = 100;
 
-/// Looks at every waiting job once.
+/// Looks at every class of waiting jobs once.
 pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
     let Some(term) = duty::hold(app, "dispatch", holder).await? else { return Ok(Left::NotOurs) };
     if !app.store.any_waiting().await? {
         return Ok(Left::Nothing);
     }
-    let (input, plan) = decide(snapshot(app).await?).await;
+    let stragglers = give_classes(app, &term).await?;
+    let Snapshot { input, classes } = snapshot(app).await?;
+    let (input, plan) = decide(input).await;
     let mut whole = true;
     for batch in plan.assign.chunks(BATCH) {
         let versions = assign::commit(app, &term, &input, batch).await?;
@@ -47,10 +50,23 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
     if whole {
         preempt::carry_out(app, &term, &plan.making, &plan.dropped).await?;
     }
-    for (job, version) in explain(app, &term, &plan.blocked).await? {
-        app.wake.changed("job", job, version);
+    if plan.cut {
+        return Ok(Left::More);
     }
-    Ok(Left::Nothing)
+    explain::explain(app, &term, &input.waiting, &plan.blocked, &classes).await?;
+    Ok(if stragglers { Left::More } else { Left::Nothing })
+}
+
+/// Gives classes to jobs without one. Answers whether there were any.
+async fn give_classes(app: &AppState, term: &Term) -> Result<bool> {
+    app.store
+        .txn("dispatch.classes", term, |db, term| {
+            Box::pin(async move {
+                term::check(db, term).await?;
+                Ok(class::give(db).await? > 0)
+            })
+        })
+        .await
 }
 
 /// The plan of a snapshot, made on a thread of its own, because it looks at everything that waits.
@@ -62,32 +78,11 @@ async fn decide(input: Input) -> (Input, Plan) {
     work.await.unwrap_or_else(|ended| std::panic::resume_unwind(ended.into_panic()))
 }
 
-async fn snapshot(app: &AppState) -> Result<Input> {
+async fn snapshot(app: &AppState) -> Result<Snapshot> {
     let silence = app.settings.silence(clock::now());
-    let input = app
+    let Snapshot { input, classes } = app
         .store
         .txn("dispatch.snapshot", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence)))
         .await?;
-    Ok(Input { terms: app.settings.preemption(), ..input })
-}
-
-/// Writes what every waiting job waits for. Answers the jobs about which people see something new.
-async fn explain(app: &AppState, term: &Term, blocked: &[Blocked]) -> Result<Vec<(JobId, i64)>> {
-    app.store
-        .txn("dispatch.explain", &(term, blocked), |db, (term, blocked)| {
-            Box::pin(async move {
-                term::check(db, term).await?;
-                let (mut news, mut told, now) = (Vec::new(), Vec::new(), clock::now());
-                for each in *blocked {
-                    if let Some(version) = waiting::save_blocked(db, each, now).await? {
-                        news.push((each.job, version));
-                        told.push(each);
-                    }
-                }
-                decision::note_blocked(db, &told, By { term: term.number, now }).await?;
-                estimates::give(db, &told, now).await?;
-                Ok(news)
-            })
-        })
-        .await
+    Ok(Snapshot { input: Input { terms: app.settings.preemption(), ..input }, classes })
 }

@@ -1,16 +1,12 @@
 //! Says how long jobs will wait whenever their place in the queue has halved, so that it can be compared with what comes.
 //!
-//! Invariant: runs in the transaction that writes the places. A job that waits for a repair gets no estimate and is no
+//! Invariant: a job that waits for a repair gets no estimate and is no
 //! sample; what it waits for does not end when other jobs do.
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
 use squadron_core::{
-    dispatch::{
-        Blocked,
-        estimate::{Ask, Estimate, Past, estimate as decide, passes_with_time},
-    },
-    id::JobId,
+    dispatch::estimate::{Ask, Estimate, Past, estimate as decide, passes_with_time},
     time::Timestamp,
 };
 use squadron_store::{
@@ -18,21 +14,19 @@ use squadron_store::{
     estimate::{self, Due, Given},
 };
 
-/// Estimates the time of those of these jobs whose place has halved.
-pub async fn give(db: &mut PgConnection, told: &[&Blocked], now: Timestamp) -> Result<()> {
-    let timed = told.iter().filter(|one| passes_with_time(&one.blockers));
-    let jobs: Vec<JobId> = timed.map(|one| one.job).collect();
-    if jobs.is_empty() {
-        return Ok(());
-    }
+/// Estimates the time of the jobs that are due.
+pub async fn give(db: &mut PgConnection, now: Timestamp) -> Result<()> {
     let mut histories: BTreeMap<String, Vec<Past>> = BTreeMap::new();
     let mut given = Vec::new();
-    for due in estimate::due(db, &jobs).await? {
+    for due in estimate::due(db).await?.into_iter().filter(|due| passes_with_time(&due.blockers)) {
         let history = match histories.entry(due.queue.clone()) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(estimate::history(db, &due.queue).await?),
         };
         given.push(Given { quantiles: quantiles(&due, history), due });
+    }
+    if given.is_empty() {
+        return Ok(());
     }
     estimate::give(db, &given, now).await
 }

@@ -10,6 +10,7 @@ pub mod correlate;
 pub mod dispatch;
 pub mod duty;
 mod estimates;
+pub mod line;
 pub mod lost;
 #[cfg(test)]
 mod lost_tests;
@@ -69,6 +70,7 @@ async fn run(app: AppState, holder: Uuid) {
             }
         ),
         lost::run(&app, holder),
+        line::run(&app, holder),
         forever(
             &app,
             holder,

@@ -1,20 +1,21 @@
 //! Decisions: what the dispatcher decided about each job, and when.
 //!
 //! Invariant: a row is written in the transaction that makes the decision true, so a placement without its reasons does not
-//! exist. Consecutive waits for the same causes are one row. A job keeps all its placements and its newest [`KEPT`] rows;
-//! the numbers show where older ones are missing.
+//! exist. A job keeps all its placements and the newest [`KEPT`] other rows of its own: parts of preemptions, and waits for
+//! which it heard something else than its class. For what it waited otherwise is the history of its class, as far as that falls
+//! into times when the job waited; see [`crate::job::class_wait`].
 
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
-    dispatch::{Assign, Blocked, Blocker, Choice},
+    dispatch::{Assign, Blocker, Choice},
     id::{AttemptId, ClusterId, JobId},
     time::Timestamp,
 };
 use uuid::Uuid;
 
-use crate::{Result, Store, at, stamp};
+use crate::{Result, Store, at, job::verdict::cause, stamp};
 
-/// Rows of one job that are kept besides its placements.
+/// Rows of one job's own that are kept besides its placements.
 pub const KEPT: i32 = 100;
 
 /// A decision as people look at it.
@@ -32,6 +33,7 @@ pub struct Decision {
     pub cluster: String,
     pub choice: Choice,
     pub blockers: Vec<Blocker>,
+    /// Of waits that older versions wrote.
     pub position: Option<u32>,
     /// Of the leader that decided.
     pub term: i64,
@@ -109,36 +111,42 @@ pub async fn note(
     Ok(())
 }
 
-/// Writes why jobs wait, for those about which people see something new. Call it in the transaction that writes the same
-/// to the jobs. No job may come twice.
-pub async fn note_blocked(db: &mut PgConnection, blocked: &[&Blocked], by: By) -> Result<()> {
-    if blocked.is_empty() {
+/// A wait of one job that its class does not share.
+#[derive(Clone, Debug)]
+pub(crate) struct Wait<'a> {
+    pub(crate) job: JobId,
+    pub(crate) sentence: String,
+    pub(crate) blockers: &'a [Blocker],
+}
+
+/// Writes why jobs wait that hear something of their own, for those about which people see something new. Call it in the
+/// transaction that writes the same for the jobs. No job may come twice.
+pub(crate) async fn note_blocked(db: &mut PgConnection, waits: &[Wait<'_>], by: By) -> Result<()> {
+    if waits.is_empty() {
         return Ok(());
     }
-    let jobs: Vec<Uuid> = blocked.iter().map(|one| one.job.0).collect();
+    let jobs: Vec<Uuid> = waits.iter().map(|one| one.job.0).collect();
     let done = sqlx::query(
         "with said as (
-             select * from unnest($1::uuid[], $2::text[], $3::text[], $4::jsonb[], $5::integer[])
-                 as s (job_id, cause, sentence, blockers, queue_position)
+             select * from unnest($1::uuid[], $2::text[], $3::text[], $4::jsonb[]) as s (job_id, cause, sentence, blockers)
          ), newest as (
              select s.job_id, d.number, d.outcome = 'blocked' and d.cause = s.cause as same
              from said s, lateral (select number, outcome, cause from decision where job_id = s.job_id
                                    order by number desc limit 1) d
          ), told as (
-             update decision d set sentence = s.sentence, blockers = s.blockers, queue_position = s.queue_position,
-                    term = $6, last_at = $7, times = d.times + 1
+             update decision d set sentence = s.sentence, blockers = s.blockers, term = $5, last_at = $6,
+                    times = d.times + 1
              from said s join newest n using (job_id)
              where d.job_id = n.job_id and d.number = n.number and n.same
          )
-         insert into decision (job_id, number, outcome, cause, sentence, blockers, queue_position, term, first_at, last_at)
-         select s.job_id, coalesce(n.number, 0) + 1, 'blocked', s.cause, s.sentence, s.blockers, s.queue_position, $6, $7, $7
+         insert into decision (job_id, number, outcome, cause, sentence, blockers, term, first_at, last_at)
+         select s.job_id, coalesce(n.number, 0) + 1, 'blocked', s.cause, s.sentence, s.blockers, $5, $6, $6
          from said s left join newest n using (job_id) where n.same is not true",
     )
     .bind(&jobs)
-    .bind(blocked.iter().map(|one| cause(&one.blockers)).collect::<Vec<_>>())
-    .bind(blocked.iter().map(|one| one.sentence.as_str()).collect::<Vec<_>>())
-    .bind(blocked.iter().map(|one| Json(&one.blockers)).collect::<Vec<_>>())
-    .bind(blocked.iter().map(|one| i32::try_from(one.position).unwrap_or(i32::MAX)).collect::<Vec<_>>())
+    .bind(waits.iter().map(|one| cause(one.blockers)).collect::<Vec<_>>())
+    .bind(waits.iter().map(|one| one.sentence.as_str()).collect::<Vec<_>>())
+    .bind(waits.iter().map(|one| Json(one.blockers)).collect::<Vec<_>>())
     .bind(by.term)
     .bind(at(by.now))
     .execute(&mut *db)
@@ -147,12 +155,6 @@ pub async fn note_blocked(db: &mut PgConnection, blocked: &[&Blocked], by: By) -
         forget_old(db, &jobs).await?;
     }
     Ok(())
-}
-
-/// The codes with their clusters, by rank: what makes two waits the same.
-fn cause(blockers: &[Blocker]) -> String {
-    let words = blockers.iter().map(|blocker| format!("{} {}", blocker.code.word(), blocker.cluster));
-    words.map(|word| word.trim_end().to_owned()).collect::<Vec<_>>().join("; ")
 }
 
 async fn forget_old(db: &mut PgConnection, jobs: &[Uuid]) -> Result<()> {
@@ -172,9 +174,30 @@ impl Store {
     /// Decisions of a job, the newest first, from the one before `before` on.
     pub async fn decisions(&self, job: JobId, before: Option<u32>, limit: i64) -> Result<Vec<Decision>> {
         let rows = sqlx::query(
-            "select number, attempt, outcome, cause, sentence, cluster, choice, blockers, queue_position, term, first_at,
-                    last_at, times
-             from decision where job_id = $1 and ($2::integer is null or number < $2) order by number desc limit $3",
+            "with j as (select class_id, state, submitted_at, ended_at from job where id = $1),
+             waited as (
+                 select coalesce(lag(coalesce(a.end_learnt_at, a.ended_at)) over (order by a.number), j.submitted_at)
+                            as from_at, a.assigned_at as to_at
+                 from attempt a, j where a.job_id = $1
+                 union all
+                 select coalesce((select max(coalesce(end_learnt_at, ended_at)) from attempt where job_id = $1),
+                                 j.submitted_at),
+                        case when j.state = 'queued' then 'infinity' else coalesce(j.ended_at, 'infinity') end
+                 from j where j.state = 'queued' or not exists (select 1 from attempt where job_id = $1)
+             ), whole as (
+                 select number as place, attempt, outcome, cause, sentence, cluster, choice, blockers, queue_position, term,
+                        first_at, last_at, times
+                 from decision where job_id = $1
+                 union all
+                 select 0, null, 'blocked', w.cause, w.sentence, '', '{\"candidates\":[],\"refused\":[],\"left_out\":0}',
+                        w.blockers, null, w.term, greatest(w.first_at, p.from_at),
+                        greatest(w.first_at, p.from_at, least(w.last_at, p.to_at)), w.times
+                 from j join class_wait w on w.class_id = j.class_id
+                 join waited p on w.first_at < p.to_at and coalesce(w.over_at, 'infinity') > p.from_at
+             ), numbered as (
+                 select *, row_number() over (order by first_at, place)::integer as number from whole
+             )
+             select * from numbered where $2::integer is null or number < $2 order by number desc limit $3",
         )
         .bind(job.0)
         .bind(before.map(|number| i32::try_from(number).unwrap_or(i32::MAX)))
@@ -211,66 +234,126 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::sync::Arc;
 
+    use super::*;
+    use crate::{
+        job::{
+            class::ClassId,
+            class_wait::KEPT,
+            own_wait::{self, Own},
+            verdict::{self, Verdict},
+        },
+        testing::{
+            self,
+            fixture::{self, NOW},
+        },
+    };
     use squadron_core::{
-        dispatch::{Cause, Ranked, Term, Usage},
+        dispatch::{Blocked, Cause, Ranked, Term, Usage},
         id::ClusterId,
         resources::Resources,
     };
 
-    use super::*;
-    use crate::testing::{
-        self,
-        fixture::{self, NOW},
-    };
-
-    fn waits(job: JobId, code: Cause, cluster: &str, position: u32) -> Blocked {
-        let sentence = format!("{cluster} lacks something, place {position}");
+    fn full(job: JobId, cluster: &str, says: &str) -> Blocked {
         let blocker = Blocker {
-            code,
+            code: Cause::ClusterFull,
             cluster: cluster.into(),
-            sentence: sentence.clone(),
+            sentence: says.into(),
             try_this: String::new(),
             with: Vec::new(),
         };
-        Blocked { job, position, queue_length: 9, sentence, blockers: Arc::new(vec![blocker]) }
+        let (sentence, note) = (String::new(), String::new());
+        let blockers = Arc::new(vec![blocker]);
+        Blocked { job, position: 1, queue_length: 9, sentence, blockers, borrows: false, note }
     }
 
     fn by(millis: i64) -> By {
         By { term: 7, now: NOW.plus_millis(millis) }
     }
 
-    async fn note(store: &Store, blocked: &[&Blocked], by: By) {
+    async fn note(store: &Store, class: ClassId, told: Option<&Blocked>, millis: i64) {
         let mut db = store.pool().acquire().await.unwrap();
-        note_blocked(&mut db, blocked, by).await.unwrap();
+        let verdict = |told| Verdict { class, queue: "research", borrows: false, told: Some(told) };
+        let verdicts: Vec<_> = told.map(verdict).into_iter().collect();
+        verdict::save(&mut db, &verdicts, by(millis)).await.unwrap();
+    }
+
+    async fn class_of(store: &Store, job: JobId) -> ClassId {
+        let query = "select class_id from job where id = $1";
+        sqlx::query_scalar(query).bind(job.0).fetch_one(store.pool()).await.unwrap()
+    }
+
+    async fn at_millis(store: &Store, name: &str, millis: i64) -> JobId {
+        let job = crate::job::NewJob { submitted_at: NOW.plus_millis(millis), ..fixture::new_job(name) };
+        fixture::insert(store, &job).await;
+        job.id
     }
 
     #[tokio::test]
-    async fn equal_causes_are_one_row_and_another_begins_the_next() {
+    async fn jobs_share_what_their_class_waited_for_while_they_waited() {
+        let store = testing::store().await;
+        let first = fixture::queued(&store, "a").await.id;
+        let class = class_of(&store, first).await;
+        note(&store, class, Some(&full(first, "east", "three cores lack")), 1_000).await;
+        note(&store, class, Some(&full(first, "east", "two cores lack")), 2_000).await;
+        note(&store, class, Some(&full(first, "west", "one core lacks")), 3_000).await;
+        let later = at_millis(&store, "later", 3_500).await;
+        assert_eq!(class_of(&store, later).await, class, "equal jobs");
+        let told = async |job| {
+            let rows = store.decisions(job, None, 10).await.unwrap();
+            rows.iter()
+                .map(|row| (row.number, row.cause.clone(), row.first_at.millis_since(NOW), row.times))
+                .collect::<Vec<_>>()
+        };
+        let (east, west) = ("CLUSTER_FULL east".to_owned(), "CLUSTER_FULL west".to_owned());
+        assert_eq!(told(first).await, [(2, west.clone(), 3_000, 1), (1, east, 1_000, 2)]);
+        assert_eq!(told(later).await, [(1, west.clone(), 3_500, 1)], "from its submission on");
+        let page = store.decisions(first, Some(2), 1).await.unwrap();
+        assert_eq!((page[0].number, page[0].sentence.as_str()), (1, "queued in research: two cores lack"));
+        note(&store, class, None, 4_000).await;
+        let after = at_millis(&store, "after", 5_000).await;
+        assert_eq!(told(after).await, [], "what was over before is not its history");
+        note(&store, class, Some(&full(first, "west", "one core lacks")), 6_000).await;
+        assert_eq!(told(first).await.len(), 3, "the same causes again, after a time without any");
+        assert_eq!(told(after).await, [(1, west, 6_000, 1)]);
+    }
+
+    #[tokio::test]
+    async fn what_one_job_hears_alone_stands_in_its_own_history() {
         let store = testing::store().await;
         let (a, b) = (fixture::queued(&store, "a").await.id, fixture::queued(&store, "b").await.id);
-        let full = |job, position| waits(job, Cause::ClusterFull, "east", position);
-        note(&store, &[&full(a, 3), &full(b, 4)], by(0)).await;
-        note(&store, &[&full(a, 2)], by(1_000)).await;
-        note(&store, &[&waits(a, Cause::ClusterFull, "west", 2), &full(b, 2)], by(2_000)).await;
-        note(&store, &[&full(a, 1)], by(3_000)).await;
+        let class = class_of(&store, a).await;
+        note(&store, class, Some(&full(a, "east", "three cores lack")), 1_000).await;
+        let hears = |says: &str, note: &str| Blocked { note: note.into(), ..full(a, "west", says) };
+        let mut db = store.pool().acquire().await.unwrap();
+        for (millis, says, expected) in [(2_000, "stops", 1), (2_500, "stops", 0), (3_000, "stops soon", 1)] {
+            let told = hears(says, "; kept for it");
+            let own = [Own { queue: "research", told: &told }];
+            assert_eq!(
+                own_wait::save(&mut db, &own, by(millis)).await.unwrap().len(),
+                expected,
+                "at {millis}"
+            );
+        }
         let rows = store.decisions(a, None, 10).await.unwrap();
         let short: Vec<_> = rows.iter().map(|row| (row.number, row.cause.as_str(), row.times)).collect();
+        assert_eq!(short, [(2, "CLUSTER_FULL west", 2), (1, "CLUSTER_FULL east", 1)]);
+        assert_eq!(rows[0].sentence, "queued in research: stops soon; kept for it");
+        assert_eq!(store.job("a").await.unwrap().unwrap().sentence, rows[0].sentence);
+        assert_eq!(store.decisions(b, None, 10).await.unwrap().len(), 1);
+        assert_eq!(store.job("b").await.unwrap().unwrap().sentence, "queued in research: three cores lack");
         assert_eq!(
-            short,
-            [(3, "CLUSTER_FULL east", 1), (2, "CLUSTER_FULL west", 1), (1, "CLUSTER_FULL east", 2)]
+            own_wait::save(&mut db, &[], by(4_000)).await.unwrap(),
+            [a].into(),
+            "it hears what the others hear"
         );
-        let first = &rows[2];
-        assert_eq!((first.first_at, first.last_at), (NOW, NOW.plus_millis(1_000)));
-        assert_eq!((first.sentence.as_str(), first.position), ("east lacks something, place 2", Some(2)));
-        assert_eq!(store.decisions(b, None, 10).await.unwrap()[0].times, 2);
-        let page = store.decisions(a, Some(3), 1).await.unwrap();
-        assert_eq!(page.iter().map(|row| row.number).collect::<Vec<_>>(), [2], "the page after the newest");
+        assert_eq!(store.job("a").await.unwrap().unwrap().sentence, "queued in research: three cores lack");
     }
 
     #[tokio::test]
     async fn a_placement_keeps_every_term_and_old_waits_are_forgotten() {
         let store = testing::store().await;
         let job = fixture::queued(&store, "a").await.id;
+        let class = class_of(&store, job).await;
         let term = Term {
             name: "jobs_there".into(),
             value: 2,
@@ -290,16 +373,13 @@ mod tests {
         let mut db = store.pool().acquire().await.unwrap();
         note_assigned(&mut db, &[(&assign, AttemptId { job, number: 1 })], by(0)).await.unwrap();
         for n in 0..KEPT + 20 {
-            let cluster = format!("c{}", n % 2);
-            note_blocked(&mut db, &[&waits(job, Cause::ClusterFull, &cluster, 1)], by(i64::from(n)))
-                .await
-                .unwrap();
+            note(&store, class, Some(&full(job, &format!("c{}", n % 2), "full")), i64::from(n) + 1).await;
         }
         let rows = store.decisions(job, None, 500).await.unwrap();
         assert_eq!(rows.len(), usize::try_from(KEPT).unwrap() + 1);
         let placed = rows.last().unwrap();
         assert_eq!((placed.number, placed.attempt, placed.cause.as_str()), (1, Some(1), "jobs_there"));
         assert_eq!((placed.cluster.as_str(), &placed.choice), ("east", &assign.choice));
-        assert_eq!((placed.term, rows[0].number), (7, u32::try_from(KEPT).unwrap() + 21));
+        assert_eq!(placed.term, 7);
     }
 }

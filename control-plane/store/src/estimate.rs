@@ -1,11 +1,12 @@
 //! Estimates that were given, and what came true: the samples of the next ones, and the measure of how good they are.
 //!
-//! Invariant: a job has one row for each halving of its place in the queue, written when the dispatcher moved it there; the
+//! Invariant: a job at the head of its queue's line, or at a mark of a long one, has one row for each halving of its place; the
 //! rows are closed in the transaction that places the job. A job that waits again, because its attempt was lost or had to make
 //! room, begins a wait of its own: its rows are those that are not closed, and a closed one of the same place gives way. Jobs
 //! that are never placed close nothing. Both times are by the control plane's clock, so no agent's clock makes an estimate
 //! look better or worse.
 
+use crate::{Result, Store, at, job::gang, stamp};
 use sqlx::{PgConnection, Row, types::Json};
 use squadron_core::{
     dispatch::{
@@ -16,9 +17,6 @@ use squadron_core::{
     id::JobId,
     time::Timestamp,
 };
-use uuid::Uuid;
-
-use crate::{Result, Store, at, job::gang, stamp};
 
 /// Placed jobs of a queue that are looked at.
 const HISTORY: i64 = 400;
@@ -43,17 +41,39 @@ pub struct Given {
     pub quantiles: Option<(i64, i64)>,
 }
 
-/// Of these jobs, those whose time should be estimated anew.
-pub async fn due(db: &mut PgConnection, jobs: &[JobId]) -> Result<Vec<Due>> {
-    let ids: Vec<Uuid> = jobs.iter().map(|job| job.0).collect();
+/// Jobs at the head of a line that are looked at; of the others those that stand at a mark are.
+const FIRST: i64 = 200;
+
+/// Jobs that the dispatcher told why they wait and whose time should be estimated anew: of each queue those at the head of its
+/// line, and behind them some.
+pub async fn due(db: &mut PgConnection) -> Result<Vec<Due>> {
     let rows = sqlx::query(
-        "select id, queue, gang, queue_position, blockers from job j
-         where id = any ($1) and state = 'queued' and queue_position is not null
-           and not exists (select 1 from estimate e
-                           where e.job_id = j.id and e.placed_at is null and e.position < 2 * j.queue_position)
-         order by queue, queue_position",
+        "with placed as (
+             select h.id, h.place from queue q cross join lateral (
+                 select line.id, row_number() over (order by line.borrows, line.negated, line.submitted_at, line.id) as place
+                 from (select l.id, l.submitted_at, c.borrows, -(c.priority::bigint) as negated
+                       from job_class c cross join lateral (
+                           select id, submitted_at from job
+                           where queue = q.name and class_id = c.id and (state = 'queued') is true order by submitted_at, id limit $1) l
+                       where c.queue = q.name and c.borrows is not null) line
+                 order by line.borrows, line.negated, line.submitted_at, line.id limit $1) h
+             union all
+             select m.job_id, case when c.borrows then l.lengths[1] + m.before[2] else m.before[1] end + 1
+             from line_mark m join line l on l.queue = m.queue join job j on j.id = m.job_id
+             join job_class c on c.id = j.class_id and c.borrows is not null
+         ), due as materialized (
+             select id, place from placed p
+             where not exists (select 1 from estimate e
+                               where e.job_id = p.id and e.placed_at is null and e.position < 2 * p.place)
+         )
+         select j.id, j.queue, j.gang, d.place, coalesce(o.blockers, c.blockers) as blockers
+         from due d cross join lateral (
+             select id, queue, gang, class_id from job where id = d.id and state = 'queued' limit 1) j
+         join job_class c on c.id = j.class_id left join own_wait o on o.job_id = j.id
+         where c.decided_at is not null or o.job_id is not null
+         order by j.queue, d.place",
     )
-    .bind(ids)
+    .bind(FIRST)
     .fetch_all(db)
     .await?;
     rows.iter()
@@ -62,7 +82,7 @@ pub async fn due(db: &mut PgConnection, jobs: &[JobId]) -> Result<Vec<Due>> {
                 job: JobId(row.try_get("id")?),
                 queue: row.try_get("queue")?,
                 class: class(&gang(row)?),
-                position: u32::try_from(row.try_get::<i32, _>("queue_position")?).unwrap_or(1),
+                position: u32::try_from(row.try_get::<i64, _>("place")?).unwrap_or(u32::MAX),
                 blockers: row.try_get::<Json<Vec<Blocker>>, _>("blockers")?.0,
             })
         })
@@ -178,14 +198,19 @@ mod tests {
 
     use super::*;
     use crate::{
-        job::waiting,
+        decision::By,
+        job::{
+            NewJob,
+            verdict::{self, Verdict},
+        },
         testing::{
             self,
             fixture::{self, NOW},
         },
     };
 
-    async fn moved(store: &Store, job: JobId, position: u32) {
+    /// The dispatcher says why jobs like this one wait.
+    async fn told(store: &Store, job: JobId) {
         let blocker = Blocker {
             code: Cause::ClusterFull,
             cluster: "east".into(),
@@ -193,52 +218,75 @@ mod tests {
             try_this: String::new(),
             with: Vec::new(),
         };
-        let blocked = Blocked {
-            job,
-            position,
-            queue_length: 9,
-            sentence: String::new(),
-            blockers: Arc::new(vec![blocker]),
-        };
+        let (sentence, note) = (String::new(), String::new());
+        let blockers = Arc::new(vec![blocker]);
+        let blocked = Blocked { job, position: 1, queue_length: 9, sentence, blockers, borrows: false, note };
+        let query = "select class_id from job where id = $1";
+        let class = sqlx::query_scalar(query).bind(job.0).fetch_one(store.pool()).await.unwrap();
         let mut db = store.pool().acquire().await.unwrap();
-        waiting::save_blocked(&mut db, &blocked, NOW).await.unwrap();
+        let verdict = Verdict { class, queue: "research", borrows: false, told: Some(&blocked) };
+        verdict::save(&mut db, &[verdict], By { term: 1, now: NOW }).await.unwrap();
     }
 
-    async fn give_due(store: &Store, job: JobId, quantiles: Option<(i64, i64)>, now: Timestamp) -> usize {
+    /// So many jobs, each a little later than the one before.
+    async fn waiting(store: &Store, count: i64) -> Vec<JobId> {
+        store.ensure_queue(&"research".parse().unwrap(), NOW).await.unwrap();
+        let mut jobs = Vec::new();
+        for n in 0..count {
+            let job = NewJob { submitted_at: NOW.plus_millis(n), ..fixture::new_job(&format!("j{n}")) };
+            fixture::insert(store, &job).await;
+            jobs.push(job.id);
+        }
+        jobs
+    }
+
+    /// The oldest leave, until so many wait.
+    async fn leave(store: &Store, left: i64) {
+        let leave = "update job set state = 'cancelled'
+                     where id in (select id from job where state = 'queued' order by submitted_at desc offset $1)";
+        fixture::execute(store, leave, left).await;
+    }
+
+    async fn give_due(store: &Store, quantiles: Option<(i64, i64)>, now: Timestamp) -> Vec<(JobId, u32)> {
         let mut db = store.pool().acquire().await.unwrap();
-        let due = due(&mut db, &[job]).await.unwrap();
+        let due = due(&mut db).await.unwrap();
         let given: Vec<Given> = due.into_iter().map(|due| Given { due, quantiles }).collect();
         give(&mut db, &given, now).await.unwrap();
-        given.len()
+        given.iter().map(|one| (one.due.job, one.due.position)).collect()
     }
 
     #[tokio::test]
     async fn a_place_that_halves_is_estimated_anew() {
         let store = testing::store().await;
-        let job = fixture::queued(&store, "a").await.id;
-        assert_eq!(give_due(&store, job, None, NOW).await, 0, "the dispatcher has not looked yet");
-        for (position, expected) in [(9, 1), (8, 0), (5, 0), (4, 1), (3, 0), (2, 1), (6, 0), (1, 1)] {
-            moved(&store, job, position).await;
-            let now = NOW.plus_millis(i64::from(10 - position));
-            assert_eq!(give_due(&store, job, None, now).await, expected, "at place {position}");
+        let jobs = waiting(&store, 9).await;
+        assert_eq!(give_due(&store, None, NOW).await, [], "the dispatcher has not looked yet");
+        told(&store, jobs[0]).await;
+        assert_eq!(give_due(&store, None, NOW).await.len(), 9);
+        let last = jobs[8];
+        for (left, expected) in [(8, None), (5, None), (4, Some(4)), (3, None), (2, Some(2)), (1, Some(1))] {
+            leave(&store, left).await;
+            let given = give_due(&store, None, NOW.plus_millis(10 - left)).await;
+            let of_last = given.iter().find(|(job, _)| *job == last).map(|(_, place)| *place);
+            assert_eq!(of_last, expected, "at place {left}");
         }
-        assert_eq!(store.in_place_since(job).await.unwrap(), Some((1, NOW.plus_millis(9))));
+        assert_eq!(store.in_place_since(last).await.unwrap(), Some((1, NOW.plus_millis(9))));
     }
 
     #[tokio::test]
     async fn a_second_wait_counts_from_its_own_beginning() {
         let store = testing::store().await;
-        let job = fixture::queued(&store, "a").await.id;
+        let job = waiting(&store, 4).await[3];
+        told(&store, job).await;
         for position in [4, 1] {
-            moved(&store, job, position).await;
-            assert_eq!(give_due(&store, job, Some((1_000, 2_000)), NOW).await, 1);
+            leave(&store, i64::from(position)).await;
+            let given = give_due(&store, Some((1_000, 2_000)), NOW).await;
+            assert!(given.contains(&(job, position)), "{given:?}");
         }
         let mut db = store.pool().acquire().await.unwrap();
         close(&mut db, &[job], NOW.plus_millis(5_000)).await.unwrap();
         assert_eq!(store.in_place_since(job).await.unwrap(), None, "the first wait is over");
         let again = NOW.plus_millis(3_600_000);
-        moved(&store, job, 1).await;
-        assert_eq!(give_due(&store, job, None, again).await, 1, "the second wait is estimated as well");
+        assert_eq!(give_due(&store, None, again).await, [(job, 1)], "the second wait is estimated as well");
         assert_eq!(store.in_place_since(job).await.unwrap(), Some((1, again)));
         close(&mut db, &[job], again.plus_millis(7_000)).await.unwrap();
         let waits: Vec<i64> =
@@ -252,10 +300,11 @@ mod tests {
         let store = testing::store().await;
         for (n, placed_after) in [1_000_i64, 5_000, 20_000].into_iter().enumerate() {
             let job = fixture::queued(&store, &format!("j{n}")).await.id;
-            moved(&store, job, 1).await;
-            give_due(&store, job, Some((2_000, 10_000)), NOW).await;
+            told(&store, job).await;
+            give_due(&store, Some((2_000, 10_000)), NOW).await;
             let mut db = store.pool().acquire().await.unwrap();
             close(&mut db, &[job], NOW.plus_millis(placed_after)).await.unwrap();
+            fixture::execute(&store, "update job set state = 'cancelled' where $1 > 0", 1).await;
         }
         let coverage = store.wait_coverage("research").await.unwrap();
         assert_eq!(coverage, Coverage { judged: 3, by_p50: 1, by_p90: 2 });

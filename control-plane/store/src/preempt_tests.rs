@@ -16,7 +16,7 @@ use crate::{
 
 async fn input(store: &Store) -> squadron_core::dispatch::Input {
     let silence = Judge { now: NOW, after_ms: 60_000 };
-    store.txn("test", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence))).await.unwrap()
+    store.txn("test", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence))).await.unwrap().input
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use squadron_core::{
     time::Timestamp,
 };
 
-use crate::{Result, Store, at};
+use crate::{Result, Store, at, job::place::EXACT};
 
 /// A queue with what is in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -96,15 +96,20 @@ impl Store {
         lease(&mut *self.pool().acquire().await?, name).await
     }
 
-    /// All queues by name, with counts that cost a look at every job that waits or runs.
+    /// All queues by name. Jobs that wait are counted one by one up to [`EXACT`]; of a long line they are as of its last count.
     pub async fn queues(&self) -> Result<Vec<Queue>> {
         let rows = sqlx::query(
             "select q.name, q.template, q.on_lost, q.allows_overlap,
-                    (select count(*) from job j where j.queue = q.name and j.state = 'queued') as queued,
+                    coalesce((select l.sum from line, lateral (select sum(n)::bigint from unnest(lengths) n) l
+                              where queue = q.name),
+                             (select count(*) from (select 1 from job where queue = q.name and state = 'queued'
+                                                    order by -(priority::bigint), submitted_at, id limit $1 + 1) first))
+                        as queued,
                     (select count(*) from job j where j.queue = q.name
                      and j.state in ('assigned', 'starting', 'running', 'stopping')) as running
              from queue q order by q.name",
         )
+        .bind(EXACT)
         .fetch_all(self.pool())
         .await?;
         let number = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);

@@ -89,9 +89,10 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "select s.job_id, s.submission_id, s.entrypoint, s.metadata, s.runtime_env, j.name, j.owner, j.state,
-                    j.sentence, j.submitted_at, j.started_at, j.ended_at,
+                    case when t.decided_at is null then j.sentence else t.sentence end as sentence, j.submitted_at, j.started_at, j.ended_at,
                     coalesce((select max(number) from attempt a where a.job_id = s.job_id), 0) as attempt
-             from ray_submission s join job j on j.id = s.job_id where s.deleted_at is null ",
+             from ray_submission s join job j on j.id = s.job_id left join job_told t on t.job_id = s.job_id
+             where s.deleted_at is null ",
             $rest
         )
     };

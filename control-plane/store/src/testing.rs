@@ -44,6 +44,15 @@ pub async fn store() -> Store {
     Store::new(database().await)
 }
 
+/// A store over a fresh database without any table.
+#[allow(clippy::missing_panics_doc, reason = "a test without a database cannot go on")]
+pub async fn empty() -> Store {
+    let throwaway = SERVER.get_or_init(start).await;
+    let name = format!("empty_{}", DATABASES.fetch_add(1, Ordering::SeqCst));
+    create(&throwaway.server, &format!("create database {name}")).await;
+    Store::new(throwaway.server.options(&name))
+}
+
 /// Address of a fresh, migrated database of its own.
 #[allow(clippy::missing_panics_doc, reason = "a test without a database cannot go on")]
 pub async fn database_url() -> String {

@@ -31,6 +31,9 @@ fn a_manifest_is_counted_with_at_least_what_it_has() {
     assert_eq!(rounded(u64::MAX), u64::MAX);
     let nearly = Size { attempts: 1, bytes: LIMIT - 20_000 };
     assert!(nearly.takes(8_192) && !nearly.with(8_192).takes(8_192));
+    let (mut size, most) = (nearly, nearly.room_for(4_096));
+    let taken = std::iter::from_fn(|| size.takes(4_096).then(|| size = size.with(4_096))).count() as u64;
+    assert!(taken > 0 && taken <= most, "{taken} of {most}");
 }
 
 /// An attempt as it travels; the manifest is absent where the agent should have it.

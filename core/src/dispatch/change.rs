@@ -10,7 +10,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    dispatch::{Assign, Blocked, Blocker, Cluster, Held, Input, Plan, Stake, Waiting, plan},
+    dispatch::{Assign, Blocked, Blocker, Cluster, Held, Input, Plan, Stake, Waiting, plan::plan_of_read},
     id::{AttemptId, JobId},
     quota::{
         Policy, Resource,
@@ -59,6 +59,8 @@ pub struct Shift {
     pub before: Option<Blocker>,
     /// Its first blocker with the other policy.
     pub after: Option<Blocker>,
+    /// Itself, and those behind it that are equal to it and are not part of the snapshot.
+    pub jobs: usize,
 }
 
 /// A running job that would be asked to stop.
@@ -96,7 +98,7 @@ pub struct Pair {
 /// Compares the policy of the snapshot with another one.
 pub fn prospect(input: &Input, other: &Policy) -> Prospect {
     let changed = Input { policy: other.clone(), ..input.clone() };
-    let (before, after) = (plan(input), plan(&changed));
+    let (before, after) = (plan_of_read(input), plan_of_read(&changed));
     let jobs: BTreeMap<JobId, &Waiting> = input.waiting.iter().map(|job| (job.job, job)).collect();
     let mut told =
         Prospect { starts: starts(&before.assign, &after.assign, input, &jobs), ..Prospect::default() };
@@ -105,7 +107,7 @@ pub fn prospect(input: &Input, other: &Policy) -> Prospect {
         let Some(job) = jobs.get(&blocked.job) else { continue };
         match known.get(&blocked.job) {
             None => told.stays.push(shift(job, None, blocked)),
-            Some(old) if cause(old) == cause(blocked) => told.same += 1,
+            Some(old) if cause(old) == cause(blocked) => told.same += jobs_of(job),
             Some(old) => told.shifts.push(shift(job, Some(old), blocked)),
         }
     }
@@ -120,11 +122,12 @@ impl Prospect {
     /// One sentence for people.
     pub fn sentence(&self) -> String {
         let mut parts = vec![format!("{} would start now", count(self.starts.len(), "waiting job"))];
+        let jobs = |shifts: &[Shift]| count(shifts.iter().map(|shift| shift.jobs).sum(), "job");
         if !self.stays.is_empty() {
             parts.push(format!("{} that would start now would wait", count(self.stays.len(), "job")));
         }
         if !self.shifts.is_empty() {
-            parts.push(format!("{} would wait for something else", count(self.shifts.len(), "job")));
+            parts.push(format!("{} would wait for something else", jobs(&self.shifts)));
         }
         if self.same > 0 {
             parts.push(format!("{} would wait for the same as now", count(self.same, "job")));
@@ -191,7 +194,12 @@ fn shift(job: &Waiting, before: Option<&Blocked>, after: &Blocked) -> Shift {
         queue: job.queue.clone(),
         before: before.and_then(first),
         after: first(after),
+        jobs: jobs_of(job),
     }
+}
+
+fn jobs_of(job: &Waiting) -> usize {
+    usize::try_from(job.behind).unwrap_or(usize::MAX).saturating_add(1)
 }
 
 fn cause(blocked: &Blocked) -> Option<(&'static str, &str)> {

@@ -1,20 +1,26 @@
 //! Groups: jobs that are equal to the dispatcher, judged together.
 //!
-//! Jobs of one queue with the same gang, pin, preferences, priority and size of manifest differ by age alone, so only the oldest of them is ever compared, and
-//! where it does not fit none of them does.
+//! Jobs of one queue with the same gang, pin, preferences, priority and size of manifest differ by age alone, so only the oldest
+//! of them is ever compared, and where it does not fit none of them does.
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
-use crate::dispatch::{
-    GangPart, Refusal, Waiting,
-    pack::{Charge, Packing},
-    quota::{Place, Quotas},
+use crate::{
+    dispatch::{
+        GangPart, Refusal, Waiting,
+        pack::{Charge, Packing},
+        quota::{Place, Quotas},
+    },
+    id::JobId,
+    time::Timestamp,
 };
 
 /// Equal jobs of one queue, the oldest first.
 pub(super) struct Group<'a> {
     pub(super) place: Option<Place>,
     pub(super) jobs: Vec<&'a Waiting>,
+    /// The last one behind which others wait that were not read. Jobs behind it are here because of a claim.
+    pub(super) edge: Option<(Timestamp, JobId)>,
     /// Jobs before this one were placed.
     pub(super) next: usize,
     /// What is known of each cluster.
@@ -28,6 +34,18 @@ pub(super) struct Group<'a> {
 impl<'a> Group<'a> {
     pub(super) fn head(&self) -> Option<&'a Waiting> {
         self.jobs.get(self.next).copied()
+    }
+
+    /// Whether the next job is one that was not read.
+    pub(super) fn is_spent(&self) -> bool {
+        let key = self.head().map(|job| (job.submitted_at, job.job));
+        self.edge.is_some_and(|edge| key.is_none_or(|key| key > edge))
+    }
+
+    /// Whether the one after the next job is one that was not read.
+    pub(super) fn is_at_edge(&self) -> bool {
+        let second = self.jobs.get(self.next + 1).map(|job| (job.submitted_at, job.job));
+        self.edge.is_some_and(|edge| second.is_none_or(|key| key > edge))
     }
 
     pub(super) fn waiting(&self) -> &[&'a Waiting] {
@@ -55,7 +73,8 @@ pub(super) fn groups<'a>(waiting: &'a [Waiting], quotas: &Quotas, sites: usize) 
         jobs.sort_by_key(|job| (job.submitted_at, job.job));
         let place = jobs.first().and_then(|job| quotas.limited(&job.queue));
         let looks = vec![Look::Unknown; sites];
-        Group { place, jobs, next: 0, looks, refusals: BTreeMap::new(), charge: None }
+        let edge = jobs.iter().find(|job| job.behind > 0).map(|job| (job.submitted_at, job.job));
+        Group { place, jobs, edge, next: 0, looks, refusals: BTreeMap::new(), charge: None }
     };
     by_kind.into_values().map(group).collect()
 }

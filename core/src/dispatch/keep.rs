@@ -63,6 +63,9 @@ impl Pass<'_> {
     pub(super) fn keep_for_the_starving(&mut self) {
         let mut placed = false;
         for (group, hope) in self.starving() {
+            if self.cut {
+                return;
+            }
             if !self.fits_now(group) {
                 self.keep(group, hope);
                 return;

@@ -39,6 +39,7 @@ mod refused;
 mod room;
 #[cfg(test)]
 mod set_tests;
+mod shape;
 mod site;
 pub mod tenants;
 #[cfg(test)]
@@ -51,11 +52,13 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::dispatch::{
     choice::{Choice, Ranked, Refusal, Term},
+    explain::{MOST_OVERTAKERS, Place, waits},
     keep::STARVES_AFTER_MS,
     outlook::{Outlook, Verdict, outlook},
     plan::plan,
     preempt::{Claim, Making, Stake},
     quota::Usage,
+    shape::{Shape, Vacancy},
 };
 use crate::{
     desired,
@@ -191,12 +194,12 @@ pub struct Waiting {
     pub gang: Vec<GangPart>,
     pub pinned: Option<ClusterId>,
     pub preferences: Preferences,
-    /// Jobs of its queue that came later and were placed before.
-    pub overtaken: u32,
     /// Value of its priority class; the higher goes first within its queue.
     pub priority: i32,
     /// Bytes of its manifest, by [`desired::rounded`].
     pub manifest: u64,
+    /// So many of the next younger jobs that are equal to it wait as well and are not part of the snapshot, at least.
+    pub behind: u32,
 }
 
 /// One reason why a job waits.
@@ -293,9 +296,25 @@ pub struct Blocked {
     pub sentence: String,
     /// First those of which one change is enough, the most actionable first; never empty. Equal jobs share them.
     pub blockers: Arc<Vec<Blocker>>,
+    /// Whether it could start only beyond what is left of a guarantee. Those that do not stand before in their queue.
+    pub borrows: bool,
+    /// What is said of this job alone, at the end of its sentence; empty for nearly all.
+    pub note: String,
 }
 
-/// What a pass decided: every waiting job is either assigned or blocked.
+impl Blocked {
+    /// Whether room is made for this one, so that it waits for nothing for which jobs that are equal to it wait.
+    pub fn is_alone(&self) -> bool {
+        self.blockers.first().is_some_and(|first| first.code == Cause::MakingRoom)
+    }
+
+    /// Whether it hears anything that jobs which are equal to it do not.
+    pub fn is_its_own(&self) -> bool {
+        self.is_alone() || !self.note.is_empty()
+    }
+}
+
+/// What a pass decided: every waiting job is either assigned or blocked, unless it was cut.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Plan {
     pub assign: Vec<Assign>,
@@ -304,4 +323,7 @@ pub struct Plan {
     pub making: Vec<Making>,
     /// Jobs for which no room is kept any more.
     pub dropped: Vec<JobId>,
+    /// All jobs of some shape that were read are placed, and more of it wait. Nothing was placed after that, nobody is asked
+    /// to stop and nobody is told why it waits, because the next would be one of those: the next pass goes on.
+    pub cut: bool,
 }

@@ -8,7 +8,7 @@ use crate::{
     dispatch::{
         Blocked, Choice, Input, Waiting,
         choose::{Candidate, best},
-        plan,
+        plan::plan_of_read,
         price::Prices,
         quota::Quotas,
         refused::refusal,
@@ -31,10 +31,11 @@ pub enum Verdict {
     Waits(Blocked),
 }
 
-/// The outlook of one of the snapshot's waiting jobs. `None` when it is not among them.
+/// The outlook of one of the snapshot's waiting jobs. `None` when it is not among them. What waits and is not part of the
+/// snapshot stands behind all that could start, so it changes nothing for this one.
 pub fn outlook(input: &Input, job: JobId) -> Option<Outlook> {
     let asked = input.waiting.iter().find(|waiting| waiting.job == job)?;
-    let plan = plan(input);
+    let plan = plan_of_read(input);
     if let Some(assign) = plan.assign.into_iter().find(|assign| assign.job == job) {
         let verdict = Verdict::Placed { cluster: assign.cluster, because: assign.because };
         return Some(Outlook { verdict, choice: assign.choice });
@@ -71,7 +72,7 @@ mod tests {
 
     use super::*;
     use crate::dispatch::{
-        Standing,
+        Standing, plan,
         tests::{any_input, cluster, gang, res, waiting},
     };
 

@@ -28,26 +28,33 @@ pub fn plan(input: &Input) -> Plan {
     counted(input).0
 }
 
+/// The plan as if only those waited that are part of the snapshot.
+pub(super) fn plan_of_read(input: &Input) -> Plan {
+    let mut pass = Pass::new(input);
+    pass.groups.iter_mut().for_each(|group| group.edge = None);
+    pass.settle();
+    finished(pass).0
+}
+
 /// The plan, and how many times a gang was tried on a cluster to find it.
 pub(super) fn counted(input: &Input) -> (Plan, u64) {
-    let mut pass = settled(input);
-    let making = pass.make_room();
-    let packings = pass.packings;
+    finished(settled(input))
+}
+
+fn finished(mut pass: Pass<'_>) -> (Plan, u64) {
+    let making = if pass.cut { Vec::new() } else { pass.make_room() };
+    let (packings, cut) = (pass.packings, pass.cut);
     let assign = std::mem::take(&mut pass.assign);
     let dropped = std::mem::take(&mut pass.claimed.dropped);
     let placed: Vec<JobId> = assign.iter().map(|assign| assign.job).collect();
-    (Plan { assign, blocked: blocked(pass, &placed), making, dropped }, packings)
+    let blocked = if cut { Vec::new() } else { blocked(pass, &placed) };
+    (Plan { assign, blocked, making, dropped, cut }, packings)
 }
 
 /// A pass that has placed all that it can.
 pub(super) fn settled(input: &Input) -> Pass<'_> {
     let mut pass = Pass::new(input);
-    pass.honour_claims();
-    pass.keep_for_the_starving();
-    pass.place_all();
-    // First fit may succeed in less room than it failed in; so whoever failed is tried once more.
-    pass.look_again();
-    pass.place_all();
+    pass.settle();
     pass
 }
 
@@ -70,6 +77,8 @@ pub(super) struct Pass<'a> {
     pub(super) claimed: Claimed<'a>,
     pub(super) assign: Vec<Assign>,
     pub(super) packings: u64,
+    /// See [`Plan::cut`].
+    pub(super) cut: bool,
 }
 
 impl<'a> Pass<'a> {
@@ -83,8 +92,27 @@ impl<'a> Pass<'a> {
                 turns.join(head, index, group.place);
             }
         }
-        let claimed = Claimed::default();
-        Pass { input, quotas, sites, groups, turns, kept: None, claimed, assign: Vec::new(), packings: 0 }
+        Pass {
+            input,
+            quotas,
+            sites,
+            groups,
+            turns,
+            kept: None,
+            claimed: Claimed::default(),
+            assign: Vec::new(),
+            packings: 0,
+            cut: false,
+        }
+    }
+
+    fn settle(&mut self) {
+        self.honour_claims();
+        self.keep_for_the_starving();
+        self.place_all();
+        // First fit may succeed in less room than it failed in; so whoever failed is tried once more.
+        self.look_again();
+        self.place_all();
     }
 
     /// What nodes cost now.
@@ -93,7 +121,7 @@ impl<'a> Pass<'a> {
     }
 
     fn place_all(&mut self) {
-        while let Some(group) = self.next() {
+        while let Some(group) = self.next().filter(|_| !self.cut) {
             match self.choose(group) {
                 None => self.set_aside(group),
                 Some(chosen) if self.is_still_next(group, &chosen) => self.place(group, chosen),
@@ -274,6 +302,7 @@ impl<'a> Pass<'a> {
         self.assign.push(Assign { job: job.job, cluster: open.cluster.id, because, usage, choice });
         self.turns.leave(job, group);
         self.groups[group].next += 1;
+        self.cut |= self.groups[group].is_spent();
         if let Some(head) = self.groups[group].head() {
             self.turns.join(head, group, self.groups[group].place);
         }

@@ -52,9 +52,9 @@ pub(super) fn waiting(number: u128, gang: Vec<GangPart>) -> Waiting {
         gang,
         pinned: None,
         preferences: Preferences::default(),
-        overtaken: 0,
         priority: 0,
         manifest: 4 << 10,
+        behind: 0,
     }
 }
 
@@ -148,11 +148,16 @@ fn a_small_job_passes_a_large_one_which_is_told() {
         "{:?}",
         plan.blocked
     );
-    let before = Waiting { overtaken: 2, ..waiting(3, gang(res(1, 8, 0), 0, res(0, 0, 0))) };
-    let mut full = cluster(1, "east", &[res(2, 8, 0)]);
-    full.pods = vec![Pod { node: "n0".into(), requests: res(2, 1, 0), attempt: None, role: String::new() }];
-    let later = super::plan(&Input { clusters: vec![full], waiting: vec![before], ..Input::default() });
-    assert!(later.blocked[0].sentence.ends_with("2 jobs that came later fitted and went first"), "{later:?}");
+    let blockers = &plan.blocked[0].blockers;
+    let place = Place { position: 3, length: 20_000, about: false, of_about: true };
+    let told = |overtaken| waits("research", Some(place), overtaken, blockers, "");
+    assert!(told(2).starts_with("queued in research, 3rd of about 20000: "), "{}", told(2));
+    assert!(told(2).ends_with("; 2 jobs that came later fitted and went first"), "{}", told(2));
+    assert!(
+        told(101).ends_with("; more than 100 jobs that came later fitted and went first"),
+        "{}",
+        told(101)
+    );
 }
 
 #[test]

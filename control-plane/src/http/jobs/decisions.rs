@@ -6,7 +6,6 @@ use axum::{
 };
 use squadron_api::{
     Page,
-    error::Code,
     placement::{Decision, DecisionQuery},
     route,
 };
@@ -14,11 +13,7 @@ use squadron_store::decision;
 
 use super::find_for;
 use crate::{
-    http::{
-        auth::Caller,
-        error::{Api, Result},
-        page,
-    },
+    http::{auth::Caller, error::Result, page},
     state::AppState,
 };
 
@@ -44,13 +39,7 @@ pub async fn decisions(
 }
 
 fn number(token: &str) -> Result<u32> {
-    token.parse().map_err(|_| {
-        Api::new(
-            Code::BadRequest,
-            "page_token is not one that this server gave out",
-            "use next_page_token of the page before, unchanged",
-        )
-    })
+    token.parse().map_err(|_| page::not_ours())
 }
 
 fn shown(row: decision::Decision) -> Decision {

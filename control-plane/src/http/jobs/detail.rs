@@ -52,8 +52,12 @@ pub async fn describe(
         JobState::Queued => Some(wait::why_of(&app, &row).await?),
         _ => None,
     };
+    let mut job = view::job(&row, page::silence(&app));
+    if let Some(why) = &why {
+        job.sentence.clone_from(&why.sentence);
+    }
     Ok(Json(JobDetail {
-        job: view::job(&row, page::silence(&app)),
+        job,
         source: app.store.source_of_job(row.id).await?.map(view::source),
         manifest: app.store.manifest(row.id).await?.unwrap_or_default(),
         timeline: timeline(&row, &attempts, &incidents, &facts),

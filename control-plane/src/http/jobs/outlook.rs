@@ -16,10 +16,12 @@ use squadron_api::{
     route,
 };
 use squadron_core::{
-    dispatch::{Input, Outlook, Verdict, Waiting, estimate::Ask, estimate::SizeClass, gang_total, outlook},
+    dispatch::{
+        Input, Outlook, Verdict, Waiting, estimate::Ask, estimate::SizeClass, gang_total, outlook, waits,
+    },
     id::JobId,
-    job::JobState,
 };
+use squadron_store::job::place::{LineKey, Part};
 
 use super::{find_for, known, submit, wait};
 use crate::{
@@ -53,7 +55,7 @@ pub async fn of_manifest(
     let (new, parsed) = submit::check(&app, &caller, &request).await?;
     submit::refuse_extras(&parsed)?;
     let class = known::priority(&app, None, &parsed).await?;
-    let job = submit::as_waiting(&new, class.map_or(0, |class| class.value));
+    let job = new.waiting(class.map_or(0, |class| class.value));
     let input = submit::fleet(&app, vec![job.clone()]).await?;
     Ok(Json(look(&app, input, job).await?))
 }
@@ -67,10 +69,11 @@ pub async fn of_job(
     Path(job): Path<String>,
 ) -> Result<Json<Where>> {
     let row = find_for(&app, &caller, &job).await?;
-    let input = submit::fleet(&app, Vec::new()).await?;
-    let waiting = input.waiting.iter().find(|waiting| waiting.job == row.id).cloned();
-    match waiting.filter(|_| row.state == JobState::Queued) {
-        Some(waiting) => Ok(Json(look(&app, input, waiting).await?)),
+    match app.store.waiting_job(row.id).await? {
+        Some(waiting) => {
+            let input = submit::fleet(&app, vec![waiting.clone()]).await?;
+            Ok(Json(look(&app, input, waiting).await?))
+        }
         None => Err(Api::new(
             Code::Conflict,
             format!("job {} is {} and does not wait for a place", row.name, row.state),
@@ -90,8 +93,12 @@ async fn look(app: &AppState, input: Input, job: Waiting) -> Result<Where> {
     let (cluster, sentence, blockers, position) = match found.verdict {
         Verdict::Placed { cluster, because } => (name_of(cluster), because, vec![], None),
         Verdict::Waits(blocked) => {
+            let part = Part::of(Some(blocked.borrows));
             let blockers = Arc::unwrap_or_clone(blocked.blockers);
-            (None, blocked.sentence, blockers, Some(blocked.position))
+            let key = LineKey::new(part, job.priority, job.submitted_at, job.job);
+            let place = app.store.place(&job.queue, key).await?;
+            let sentence = waits(&job.queue, Some(place), 0, &blockers, &blocked.note);
+            (None, sentence, blockers, Some(place.position))
         }
     };
     let estimate = match position {

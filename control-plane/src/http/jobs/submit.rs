@@ -1,5 +1,7 @@
 //! Submission: check everything, then insert the job, its key and its audit row in one transaction.
 
+use std::collections::BTreeSet;
+
 use axum::{
     Json,
     extract::State,
@@ -12,9 +14,9 @@ use squadron_api::{
     route,
 };
 use squadron_core::{
-    desired,
     dispatch::{Cause, GangPart, Input, Waiting, plan},
     id::JobId,
+    job::JobState,
     lease::choose,
     name::K8sName,
     placement::NodeWish,
@@ -28,7 +30,11 @@ use squadron_ray::{
 use squadron_store::{
     PgConnection, audit,
     idempotency::{self, Found, Key},
-    job::{self, NewJob, waiting},
+    job::{
+        self, NewJob,
+        place::{LineKey, Part},
+        waiting,
+    },
     ray_submission::{self, NewSubmission},
 };
 use uuid::Uuid;
@@ -66,14 +72,16 @@ pub async fn submit(
     let (new, parsed) = check(&app, &caller, &request).await?;
     refuse_extras(&parsed)?;
     let class = known::priority(&app, request.priority_class.as_deref(), &parsed).await?;
-    let warnings = warnings(&new, &parsed, &clusters(&app, as_waiting(&new, 0)).await?);
+    let warnings = warnings(&new, &parsed, &clusters(&app, new.waiting(0)).await?);
     if request.dry_run {
-        let before = app.store.before_in_queue(&new, class.as_ref().map_or(0, |class| class.value)).await?;
+        let priority = class.as_ref().map_or(0, |class| class.value);
+        let key = LineKey::new(Part::Unlooked, priority, new.submitted_at, new.id);
+        let place = app.store.place_of_new(&new.queue, key).await?;
         let link = format!("{}/jobs", app.settings.public_url);
-        return Ok(Json(SubmitReply { job: None, position: Some(before + 1), link, warnings }));
+        return Ok(Json(SubmitReply { job: None, position: Some(place.position), link, warnings }));
     }
     let id = commit(&app, &caller, &new, key.as_ref(), class.as_ref()).await?;
-    reply(&app, &new, id, warnings).await
+    reply(&app, id, warnings).await
 }
 
 /// Checks everything that can be checked before the insert.
@@ -120,13 +128,14 @@ async fn clusters(app: &AppState, job: Waiting) -> Result<Input> {
     Ok(look.await?)
 }
 
-/// What the dispatcher would look at now, with these jobs as well.
+/// What the dispatcher would look at now, with these jobs as well if they are not among those that it reads.
 pub async fn fleet(app: &AppState, more: Vec<Waiting>) -> Result<Input> {
     let asked = (page::silence(app), more);
     let look = app.store.txn("job.look", &asked, |db, (silence, more)| {
         Box::pin(async move {
-            let mut input = waiting::snapshot(db, *silence).await?;
-            input.waiting.extend(more.iter().cloned());
+            let mut input = waiting::snapshot(db, *silence).await?.input;
+            let read: BTreeSet<JobId> = input.waiting.iter().map(|job| job.job).collect();
+            input.waiting.extend(more.iter().filter(|job| !read.contains(&job.job)).cloned());
             waiting::add_prices(db, &mut input).await?;
             Ok(input)
         })
@@ -134,17 +143,31 @@ pub async fn fleet(app: &AppState, more: Vec<Waiting>) -> Result<Input> {
     Ok(Input { terms: app.settings.preemption(), ..look.await? })
 }
 
-async fn reply(app: &AppState, new: &NewJob, id: JobId, warnings: Vec<String>) -> Result<Json<SubmitReply>> {
+/// What the dispatcher would look at now, with how many jobs wait behind those that it reads.
+pub async fn counted_fleet(app: &AppState) -> Result<Input> {
+    let silence = page::silence(app);
+    let look = app.store.txn("policy.look", &silence, |db, silence| {
+        Box::pin(async move {
+            let mut snapshot = waiting::snapshot(db, *silence).await?;
+            waiting::count_behind(db, &mut snapshot).await?;
+            Ok(snapshot.input)
+        })
+    });
+    Ok(Input { terms: app.settings.preemption(), ..look.await? })
+}
+
+async fn reply(app: &AppState, id: JobId, warnings: Vec<String>) -> Result<Json<SubmitReply>> {
     let row = find(app, &id.to_string()).await?;
-    let waits = row.state == squadron_core::job::JobState::Queued;
-    let position = match row.position {
-        Some(position) => Some(position),
-        None if waits && id == new.id => Some(app.store.before_in_queue(new, row.priority).await? + 1),
-        None => None,
+    let position = match row.state {
+        JobState::Queued if row.borrows.is_some() => {
+            Some(app.store.place(&row.queue, row.key()).await?.position)
+        }
+        JobState::Queued => Some(app.store.place_of_new(&row.queue, row.key()).await?.position),
+        _ => None,
     };
     Ok(Json(SubmitReply {
         job: Some(view::job(&row, page::silence(app))),
-        position: position.filter(|_| waits),
+        position,
         link: app.settings.job_link(id),
         warnings,
     }))
@@ -296,22 +319,6 @@ fn warnings(new: &NewJob, parsed: &ParsedRayJob, input: &Input) -> Vec<String> {
         warnings.extend(lasting.map(|blocker| format!("{}; {}", blocker.sentence, blocker.try_this)));
     }
     warnings
-}
-
-/// The job as the dispatcher will look at it.
-pub fn as_waiting(new: &NewJob, priority: i32) -> Waiting {
-    Waiting {
-        job: new.id,
-        name: new.name.clone(),
-        queue: new.queue.clone(),
-        submitted_at: new.submitted_at,
-        gang: new.gang.clone(),
-        pinned: new.pinned,
-        preferences: new.preferences.clone(),
-        overtaken: 0,
-        priority,
-        manifest: desired::rounded(new.rayjob.len() as u64),
-    }
 }
 
 /// Inserts the job, or finds the one that the key stands for.

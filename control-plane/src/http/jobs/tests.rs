@@ -26,7 +26,7 @@ use crate::{
     clock,
     http::{auth, router},
     state::{AppState, Settings, Shared},
-    tasks::{correlate, dispatch, project},
+    tasks::{correlate, dispatch, line, project},
     wake::Wake,
 };
 
@@ -138,6 +138,7 @@ impl Room {
             project::pass(&self.app, holder).await.unwrap();
             correlate::pass(&self.app, holder).await.unwrap();
             dispatch::pass(&self.app, holder).await.unwrap();
+            line::pass(&self.app, holder).await.unwrap();
         }
     }
 }

@@ -39,8 +39,8 @@ pub fn job(row: &JobRow, silence: Judge) -> Job {
 pub fn why(row: &JobRow) -> Why {
     Why {
         sentence: row.sentence.clone(),
-        position: row.position,
-        queue_length: row.queue_length.unwrap_or(0),
+        position: None,
+        queue_length: 0,
         blockers: row.blockers.iter().cloned().map(Into::into).collect(),
         ahead: Ahead::default(),
         estimate: None,

@@ -13,17 +13,17 @@ use squadron_api::{
 };
 use squadron_core::{
     dispatch::{
-        Blocker,
+        Blocker, MOST_OVERTAKERS, Place,
         estimate::{self, Ask, Coverage, SizeClass},
-        gang_total,
+        gang_total, waits,
     },
-    id::JobId,
     job::JobState,
     time::Timestamp,
 };
 use squadron_store::job::{
     JobRow,
-    line::{InLine, NO_PLACE},
+    line::InLine,
+    place::{LineKey, Part},
 };
 
 use super::{find_for, view};
@@ -52,21 +52,27 @@ pub async fn why(State(app): State<AppState>, caller: Caller, Path(job): Path<St
 pub async fn why_of(app: &AppState, row: &JobRow) -> Result<Why> {
     let mut why = view::why(row);
     if row.state == JobState::Queued {
-        let place = row.position.map_or(NO_PLACE, i64::from);
-        let (count, first) = app.store.ahead(&row.queue, (place, row.id), NAMED).await?;
-        why.ahead = Ahead { count, jobs: first.into_iter().map(in_line).collect() };
-        why.estimate = Some(of_row(app, row).await?);
+        let place = app.store.place(&row.queue, row.key()).await?;
+        let first = app.store.ahead(&row.queue, row.key(), NAMED).await?;
+        why.ahead = Ahead { count: place.position - 1, jobs: numbered(Some(1), first) };
+        if row.decided_at.is_some() {
+            (why.position, why.queue_length) = (Some(place.position), place.length);
+            let limit = i64::try_from(MOST_OVERTAKERS).unwrap_or(i64::MAX) + 1;
+            let overtaken = app.store.overtakers(&row.queue, row.key(), limit).await?;
+            why.sentence = waits(&row.queue, Some(place), overtaken, &row.blockers, &row.note);
+        }
+        why.estimate = Some(of_row(app, row, place).await?);
     }
     Ok(why)
 }
 
-async fn of_row(app: &AppState, row: &JobRow) -> Result<Estimate> {
-    let Some(position) = row.position else {
+async fn of_row(app: &AppState, row: &JobRow, place: Place) -> Result<Estimate> {
+    if row.decided_at.is_none() {
         let because = "the dispatcher looks at the job in a moment".to_owned();
         return Ok(shown(&estimate::Estimate::Unknown { because }, Coverage::default()));
-    };
+    }
     let (position, since) =
-        app.store.in_place_since(row.id).await?.unwrap_or_else(|| (position, clock::now()));
+        app.store.in_place_since(row.id).await?.unwrap_or_else(|| (place.position, clock::now()));
     let class = SizeClass::of(gang_total(&row.gang));
     let waited_ms = clock::now().millis_since(since);
     expect(app, &row.queue, &row.blockers, Ask { class, position, waited_ms }).await
@@ -106,26 +112,61 @@ pub async fn line(
     Query(query): Query<WaitingQuery>,
 ) -> Result<Json<Page<WaitingJob>>> {
     let limit = page::limit(query.limit)?;
-    if !app.store.queues().await?.iter().any(|queue| queue.name == query.queue) {
+    if app.store.queue_lease(&query.queue).await?.is_none() {
         let name = squadron_core::sentence::clip(&query.queue, 80);
         return Err(match name.as_str() {
             "" => Api::new(Code::BadRequest, "queue is missing", "name one: ?queue=research"),
             name => Api::not_found("queue", name, "squadron queue list"),
         });
     }
-    // A place is no time, but it is a number that rises along the list, which is all that a page token needs.
-    let after = page::after(query.page_token.as_deref())?.map(|(place, id)| (place.0, JobId(id)));
-    let rows = app.store.line(&query.queue, after, i64::from(limit) + 1).await?;
-    Ok(Json(page::page(&app, rows, limit, |row| (Timestamp(row.place), row.id.0), in_line).await?))
+    let after = query.page_token.as_deref().map(read_token).transpose()?;
+    let mut rows = app.store.line(&query.queue, after, i64::from(limit) + 1).await?;
+    let size = usize::try_from(limit).unwrap_or(usize::MAX);
+    let more = rows.len() > size;
+    rows.truncate(size);
+    let next = rows.last().filter(|_| more).map(|row| token(row.key));
+    let first = match rows.first().filter(|_| after.is_some()) {
+        // Nobody is told a number that is only about right.
+        Some(row) => {
+            let place = app.store.place(&query.queue, row.key).await?;
+            Some(place.position).filter(|_| !place.about)
+        }
+        None => Some(1),
+    };
+    let page = page::whole(&app, numbered(first, rows)).await?;
+    Ok(Json(Page { next_page_token: next, ..page }))
 }
 
-fn in_line(row: InLine) -> WaitingJob {
+fn token(key: LineKey) -> String {
+    format!("{}.{}.{}.{}", key.part.number(), key.negated, key.submitted_at.0, key.job)
+}
+
+fn read_token(token: &str) -> Result<LineKey> {
+    let read = || {
+        let mut parts = token.splitn(4, '.');
+        let part: i32 = parts.next()?.parse().ok()?;
+        Some(LineKey {
+            part: Part::ALL.into_iter().find(|one| one.number() == part)?,
+            negated: parts.next()?.parse().ok()?,
+            submitted_at: Timestamp(parts.next()?.parse().ok()?),
+            job: parts.next()?.parse().ok()?,
+        })
+    };
+    read().ok_or_else(page::not_ours)
+}
+
+/// Rows that follow each other in the line, from this place on.
+fn numbered(first: Option<u32>, rows: Vec<InLine>) -> Vec<WaitingJob> {
+    (0..).zip(rows).map(|(at, row)| in_line(row, first.map(|first| first + at))).collect()
+}
+
+fn in_line(row: InLine, position: Option<u32>) -> WaitingJob {
     let first = row.blockers.into_iter().next();
     WaitingJob {
         id: row.id,
         name: row.name,
         owner: row.owner,
-        position: u32::try_from(row.place).ok().filter(|_| row.place < NO_PLACE),
+        position: position.filter(|_| row.key.part != Part::Unlooked),
         requests: row.requests,
         submitted_at: row.submitted_at,
         code: first.as_ref().map_or_else(String::new, |blocker| blocker.code.word().to_owned()),

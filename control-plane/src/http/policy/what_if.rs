@@ -54,7 +54,7 @@ pub async fn of_text(
     body: String,
 ) -> Result<Json<WhatIf>> {
     let declared = yaml::read(&body).map_err(refused)?;
-    let input = submit::fleet(&app, Vec::new()).await?;
+    let input = submit::counted_fleet(&app).await?;
     Ok(Json(compare(&app, input, &declared, query.prune).await?))
 }
 
@@ -62,7 +62,7 @@ pub async fn of_text(
 #[utoipa::path(post, path = route::QUEUE_WHAT_IF, tag = "queues", operation_id = "what_if", request_body = QuotaEdits,
     responses((status = 200, body = WhatIf)))]
 pub async fn of_edits(State(app): State<AppState>, Json(request): Json<QuotaEdits>) -> Result<Json<WhatIf>> {
-    let input = submit::fleet(&app, Vec::new()).await?;
+    let input = submit::counted_fleet(&app).await?;
     let declared = edited(&input.policy, &request.edits).map_err(|problem| refused(vec![problem]))?;
     Ok(Json(compare(&app, input, &declared, false).await?))
 }
@@ -135,8 +135,8 @@ fn named(changes: &[Change], target: &Policy) -> Policy {
 fn answer(told: Prospect, changes: &[Change], yaml: String) -> WhatIf {
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let (sentence, same) = (told.sentence(), number(told.same));
-    let (starts_total, waits_total) =
-        (number(told.starts.len()), number(told.stays.len() + told.shifts.len()));
+    let shifted: usize = told.shifts.iter().map(|shift| shift.jobs).sum();
+    let (starts_total, waits_total) = (number(told.starts.len()), number(told.stays.len() + shifted));
     WhatIf {
         sentence,
         changes: changes.iter().map(shown).collect(),

@@ -102,7 +102,7 @@ mod tests {
         for name in ["a", "b", "c"] {
             jobs.push(fixture::queued(&app.store, name).await.id);
         }
-        let input = snapshot(&app).await.unwrap();
+        let input = snapshot(&app).await.unwrap().input;
         let planned = plan(&input).assign;
         assert_eq!(planned.len(), 3, "{planned:?}");
         fixture::execute(&app.store, "update job set state = 'cancelled' where name = 'b' and $1 > 0", 1)

@@ -50,10 +50,12 @@ impl Store {
     pub async fn arrivals_to_tell(&self, limit: i64) -> Result<Vec<ToldRow>> {
         let rows = sqlx::query(
             "select a.cluster_id, a.uid, a.namespace, a.name, a.edited, a.refusal, a.sentence as refused_because, a.job_id,
-                    j.state, j.reason, j.sentence, j.started_at, j.ended_at
+                    j.state, j.started_at, j.ended_at,
+                    case when t.decided_at is null then j.reason else t.reason end as reason,
+                    case when t.decided_at is null then j.sentence else t.sentence end as sentence
              from (select *, row_number() over (partition by cluster_id order by job_id is null, uid) as place
                    from arrival where gone_at is null and settled_at is null) a
-             left join job j on j.id = a.job_id where a.place <= $1 order by a.cluster_id, a.uid",
+             left join job j on j.id = a.job_id left join job_told t on t.job_id = a.job_id where a.place <= $1 order by a.cluster_id, a.uid",
         )
         .bind(limit)
         .fetch_all(self.pool())

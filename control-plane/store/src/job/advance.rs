@@ -124,9 +124,6 @@ async fn save_jobs(db: &mut PgConnection, steps: &[Step]) -> Result<BTreeMap<Job
         "update job set state = s.state, reason = s.reason, sentence = s.sentence, started_at = s.started_at,
                 ended_at = s.ended_at, cancel_requested_at = s.cancel_requested_at, cancelled_by = s.cancelled_by,
                 cancel_reason = s.cancel_reason,
-                blockers = case when s.state = 'queued' then blockers else '[]' end,
-                queue_position = case when s.state = 'queued' then queue_position end,
-                queue_length = case when s.state = 'queued' then queue_length end,
                 version = version + 1
          from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::timestamptz[],
                      $7::timestamptz[], $8::text[], $9::text[])

@@ -1,8 +1,9 @@
 //! The line of a queue: its waiting jobs in the order in which the dispatcher looks at them.
 //!
-//! Owns no order of its own: it reads the places that the dispatcher wrote. A job that it has not looked at yet stands at
-//! the end. Places move between two pages of a list; the page token names a place, so a job may be missed or seen twice
-//! then, and the next look is right again.
+//! Owns no order of its own: it is that of [`super::place`]. The jobs of each class are in the order of their age in an index,
+//! and a page merges those of one part after the other. A page begins behind a job's key, so jobs that leave the line or join it
+//! move nobody from one page to another; a class that begins to borrow meanwhile moves its jobs, which may then be missed or
+//! seen twice, and the next look is right again.
 
 use sqlx::{Row, postgres::PgRow, types::Json};
 use squadron_core::{
@@ -12,10 +13,11 @@ use squadron_core::{
     time::Timestamp,
 };
 
-use crate::{Result, Store, job::gang, stamp};
-
-/// The place of a job that the dispatcher has not looked at yet.
-pub const NO_PLACE: i64 = i32::MAX as i64;
+use super::{
+    heads::CLASSES,
+    place::{LineKey, Part},
+};
+use crate::{Result, Store, at_opt, job::gang, stamp, stamp_opt};
 
 /// A waiting job.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,121 +27,140 @@ pub struct InLine {
     pub owner: String,
     pub requests: Resources,
     pub submitted_at: Timestamp,
-    /// [`NO_PLACE`] until the dispatcher has looked at it.
-    pub place: i64,
+    pub key: LineKey,
+    /// Empty until the dispatcher has looked at jobs like it.
     pub blockers: Vec<Blocker>,
     /// Since when it waits for these causes.
     pub since: Option<Timestamp>,
 }
 
-impl Store {
-    /// Waiting jobs of the queue behind `after`, which is a place and the id of the job there.
-    pub async fn line(&self, queue: &str, after: Option<(i64, JobId)>, limit: i64) -> Result<Vec<InLine>> {
-        let rows = sqlx::query(
-            "select j.id, j.name, j.owner, j.gang, j.submitted_at, j.blockers,
-                    coalesce(j.queue_position, 2147483647)::bigint as place, d.first_at
-             from job j
-             left join lateral (select first_at from decision where job_id = j.id order by number desc limit 1) d on true
-             where j.queue = $1 and j.state = 'queued'
-               and (coalesce(j.queue_position, 2147483647), j.id) > ($2::integer, $3::uuid)
-             order by coalesce(j.queue_position, 2147483647), j.id limit $4",
+/// Jobs whose keys are in `p`, in that order.
+macro_rules! shown {
+    ($keys:literal) => {
+        concat!(
+            "select j.id, j.name, j.owner, j.gang, j.submitted_at, j.priority, c.borrows,
+                    coalesce(o.blockers, c.blockers, '[]') as blockers,
+                    case when o.job_id is not null
+                              then (select first_at from decision where job_id = j.id order by number desc limit 1)
+                         when c.decided_at is not null
+                              then greatest(c.since, j.submitted_at, (select max(coalesce(end_learnt_at, ended_at))
+                                                                      from attempt where job_id = j.id)) end as since
+             from (",
+            $keys,
+            ") p join job j on j.id = p.id left join job_class c on c.id = j.class_id left join own_wait o on o.job_id = j.id
+             order by p.negated, p.submitted_at, p.id"
         )
+    };
+}
+
+impl Store {
+    /// Waiting jobs of the queue behind `after`.
+    pub async fn line(&self, queue: &str, after: Option<LineKey>, limit: i64) -> Result<Vec<InLine>> {
+        let mut found = Vec::new();
+        for part in Part::ALL.into_iter().filter(|part| after.is_none_or(|after| after.part <= *part)) {
+            let after = after.filter(|after| after.part == part);
+            let rest = limit - i64::try_from(found.len()).unwrap_or(limit);
+            if rest <= 0 {
+                break;
+            }
+            found.extend(match part {
+                Part::Unlooked if !self.any_unlooked(queue).await? => Vec::new(),
+                Part::Unlooked => self.unlooked(queue, after, rest).await?,
+                _ => self.looked(queue, part, after, rest).await?,
+            });
+        }
+        Ok(found)
+    }
+
+    async fn looked(
+        &self,
+        queue: &str,
+        part: Part,
+        after: Option<LineKey>,
+        limit: i64,
+    ) -> Result<Vec<InLine>> {
+        let rows = sqlx::query(shown!(
+            "select l.id, l.submitted_at, -(k.priority::bigint) as negated
+             from job_class k cross join lateral (
+                 select id, submitted_at from job
+                 where queue = $1 and class_id = k.id and (state = 'queued') is true
+                   and (submitted_at, id) > (case when -(k.priority::bigint) = $3 then $4 else '-infinity' end,
+                                             case when -(k.priority::bigint) = $3 then $5
+                                                  else '00000000-0000-0000-0000-000000000000' end)
+                 order by submitted_at, id limit $6) l
+             where k.queue = $1 and k.borrows = $2 and k.borrows is not null
+               and ($3::bigint is null or -(k.priority::bigint) >= $3)
+             order by negated, l.submitted_at, l.id limit $6"
+        ))
         .bind(queue)
-        .bind(after.map_or(0, |(place, _)| i32::try_from(place).unwrap_or(i32::MAX)))
-        .bind(after.map_or(uuid::Uuid::nil(), |(_, job)| job.0))
+        .bind(part == Part::Borrowing)
+        .bind(after.map(|after| after.negated))
+        .bind(at_opt(after.map(|after| after.submitted_at)))
+        .bind(after.map(|after| after.job.0))
         .bind(limit)
         .fetch_all(self.pool())
         .await?;
         rows.iter().map(read).collect()
     }
 
-    /// How many jobs of the queue stand before this place, and the first of them. A place says how many by itself; behind
-    /// all places they are counted.
-    pub async fn ahead(&self, queue: &str, place: (i64, JobId), limit: i64) -> Result<(u32, Vec<InLine>)> {
-        let count = if place.0 < NO_PLACE { place.0 - 1 } else { self.before_unseen(queue, place.1).await? };
-        let mut first = self.line(queue, None, limit).await?;
-        first.retain(|job| (job.place, job.id) < place);
-        Ok((u32::try_from(count).unwrap_or(u32::MAX), first))
+    async fn unlooked(&self, queue: &str, after: Option<LineKey>, limit: i64) -> Result<Vec<InLine>> {
+        let rows = sqlx::query(shown!(
+            "select w.id, w.submitted_at, -(w.priority::bigint) as negated from job w
+             where w.queue = $1 and w.state = 'queued'
+               and (-(w.priority::bigint), w.submitted_at, w.id)
+                   > (coalesce($2, '-9223372036854775808'::bigint), coalesce($3, '-infinity'),
+                      coalesce($4, '00000000-0000-0000-0000-000000000000'))
+               and (select k.borrows from job_class k where k.id = w.class_id) is null
+             order by -(w.priority::bigint), w.submitted_at, w.id limit $5"
+        ))
+        .bind(queue)
+        .bind(after.map(|after| after.negated))
+        .bind(at_opt(after.map(|after| after.submitted_at)))
+        .bind(after.map(|after| after.job.0))
+        .bind(limit)
+        .fetch_all(self.pool())
+        .await?;
+        rows.iter().map(read).collect()
     }
 
-    async fn before_unseen(&self, queue: &str, job: JobId) -> Result<i64> {
-        let query = "select count(*) from job where queue = $1 and state = 'queued'
-                       and (coalesce(queue_position, 2147483647), id) < (2147483647, $2::uuid)";
-        Ok(sqlx::query_scalar(query).bind(queue).bind(job.0).fetch_one(self.pool()).await?)
+    /// Whether jobs of the queue wait that the dispatcher has not looked at, found by jumping from class to class in the index.
+    /// Of a queue with more classes than are looked at, some always do.
+    async fn any_unlooked(&self, queue: &str) -> Result<bool> {
+        let query = "
+            with recursive found (class_id, n) as (
+                (select class_id, 1 from job where queue = $1 and (state = 'queued') is true and class_id is not null
+                 order by class_id limit 1)
+                union all
+                select next.class_id, found.n + 1 from found cross join lateral (
+                    select class_id from job where queue = $1 and (state = 'queued') is true and class_id > found.class_id
+                    order by class_id limit 1) next
+                where found.n <= $2
+            )
+            select exists (select 1 from job where queue = $1 and (state = 'queued') is true and class_id is null)
+                or exists (select 1 from found left join job_class c on c.id = found.class_id
+                           where c.borrows is null or found.n > $2)";
+        Ok(sqlx::query_scalar(query).bind(queue).bind(CLASSES).fetch_one(self.pool()).await?)
+    }
+
+    /// The first jobs of the queue that stand before this key.
+    pub async fn ahead(&self, queue: &str, key: LineKey, limit: i64) -> Result<Vec<InLine>> {
+        let mut first = self.line(queue, None, limit).await?;
+        first.retain(|job| job.key < key);
+        Ok(first)
     }
 }
 
 fn read(row: &PgRow) -> Result<InLine> {
+    let (id, submitted_at) = (JobId(row.try_get("id")?), stamp(row.try_get("submitted_at")?));
+    let part = Part::of(row.try_get("borrows")?);
     Ok(InLine {
-        id: JobId(row.try_get("id")?),
+        id,
         name: row.try_get("name")?,
         owner: row.try_get("owner")?,
         requests: gang_total(&gang(row)?),
-        submitted_at: stamp(row.try_get("submitted_at")?),
-        place: row.try_get("place")?,
+        submitted_at,
+        key: LineKey::new(part, row.try_get("priority")?, submitted_at, id),
         blockers: row.try_get::<Json<Vec<Blocker>>, _>("blockers")?.0,
-        since: crate::stamp_opt(row.try_get("first_at")?),
+        since: stamp_opt(row.try_get("since")?),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use std::sync::Arc;
-
-    use squadron_core::dispatch::{Blocked, Cause};
-
-    use super::*;
-    use crate::{
-        decision,
-        job::waiting,
-        testing::{
-            self,
-            fixture::{self, NOW},
-        },
-    };
-
-    #[tokio::test]
-    async fn the_line_is_in_the_order_of_places_and_paged() {
-        let store = testing::store().await;
-        let mut jobs = Vec::new();
-        for (n, place) in [3, 1, 2].into_iter().enumerate() {
-            let job = fixture::queued(&store, &format!("j{n}")).await.id;
-            let blocker = Blocker {
-                code: Cause::ClusterFull,
-                cluster: "east".into(),
-                sentence: "east is full".into(),
-                try_this: String::new(),
-                with: Vec::new(),
-            };
-            let blocked = Blocked {
-                job,
-                position: place,
-                queue_length: 3,
-                sentence: "s".into(),
-                blockers: Arc::new(vec![blocker]),
-            };
-            let mut db = store.pool().acquire().await.unwrap();
-            waiting::save_blocked(&mut db, &blocked, NOW).await.unwrap();
-            decision::note_blocked(&mut db, &[&blocked], decision::By { term: 1, now: NOW }).await.unwrap();
-            jobs.push(job);
-        }
-        let unseen = fixture::queued(&store, "unseen").await.id;
-        let order = [jobs[1], jobs[2], jobs[0], unseen];
-        let whole = store.line("research", None, 10).await.unwrap();
-        assert_eq!(whole.iter().map(|job| job.id).collect::<Vec<_>>(), order);
-        assert_eq!((whole[0].since, whole[3].since, whole[3].place), (Some(NOW), None, NO_PLACE));
-        assert_eq!(whole[0].blockers[0].sentence, "east is full");
-        let mut seen = Vec::new();
-        let mut after = None;
-        while let Some(job) = store.line("research", after, 1).await.unwrap().pop() {
-            after = Some((job.place, job.id));
-            seen.push(job.id);
-        }
-        assert_eq!(seen, order, "page by page");
-        let (count, first) = store.ahead("research", (3, jobs[0]), 5).await.unwrap();
-        assert_eq!((count, first.iter().map(|job| job.id).collect::<Vec<_>>()), (2, vec![jobs[1], jobs[2]]));
-        assert_eq!(store.ahead("research", (1, jobs[1]), 5).await.unwrap().0, 0);
-        assert_eq!(store.ahead("research", (NO_PLACE, unseen), 2).await.unwrap().0, 3);
-    }
 }

@@ -3,12 +3,20 @@
 //! State changes live in [`advance`], which takes them from the decider and nowhere else; waiting lives in [`waiting`].
 
 pub mod advance;
+pub mod class;
+#[cfg(test)]
+mod class_tests;
+pub mod class_wait;
+mod heads;
 pub mod line;
+pub mod own_wait;
+pub mod place;
 pub mod priority;
 #[cfg(test)]
 mod quota_tests;
 #[cfg(test)]
 mod tests;
+pub mod verdict;
 pub mod waiting;
 
 use std::collections::BTreeMap;
@@ -24,6 +32,7 @@ use squadron_core::{
 };
 use uuid::Uuid;
 
+use self::place::{LineKey, Part};
 use crate::{Result, Store, StoreError, at, stamp, stamp_opt};
 
 /// A job that is about to exist.
@@ -69,9 +78,12 @@ pub struct JobRow {
     /// Name of the newest attempt's cluster.
     pub cluster: Option<String>,
     pub cluster_heard_at: Option<Timestamp>,
+    /// What jobs like it wait for; empty until the dispatcher has looked at one.
     pub blockers: Vec<Blocker>,
-    pub position: Option<u32>,
-    pub queue_length: Option<u32>,
+    /// What is said of this job alone while it waits.
+    pub note: String,
+    /// Whether it waits behind those that stay within a guarantee; `None` until the dispatcher has looked at one like it.
+    pub borrows: Option<bool>,
     pub decided_at: Option<Timestamp>,
     pub cancel_requested_at: Option<Timestamp>,
     pub cancelled_by: String,
@@ -98,10 +110,13 @@ pub const NO_SUCH_QUEUE: &str = "job_queue_fkey";
 
 /// Adds a job to its queue.
 pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
+    let class = class::Interned::of(&job.waiting(0))?;
     sqlx::query(
-        "insert into job (id, name, namespace, queue, state, sentence, owner, manifest, rayjob, gang, pinned_cluster,
-                          submitted_at, on_lost, on_lost_because, preferences, resumes)
-         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+        "with class as (insert into job_class (id, queue, priority, shape) select $16, name, $17, $18 from queue where name = $4
+                        on conflict (id) do nothing)
+         insert into job (id, name, namespace, queue, state, sentence, owner, manifest, rayjob, gang, pinned_cluster,
+                          submitted_at, on_lost, on_lost_because, preferences, resumes, class_id)
+         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
     )
     .bind(job.id.0)
     .bind(&job.name)
@@ -118,6 +133,9 @@ pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
     .bind(&job.on_lost.because)
     .bind(Json(&job.preferences))
     .bind(resumes(&job.rayjob))
+    .bind(class.id)
+    .bind(class.shape.priority)
+    .bind(Json(&class.shape))
     .execute(db)
     .await?;
     Ok(())
@@ -134,17 +152,27 @@ fn resumes(rayjob: &str) -> bool {
 macro_rules! select {
     ($rest:literal) => {
         concat!(
-            "select j.id, j.name, j.namespace, j.queue, j.state, j.reason, j.sentence, j.owner, j.gang,
-                    j.submitted_at, j.started_at, j.ended_at, j.version, j.blockers, j.queue_position,
-                     j.queue_length, j.decided_at, j.cancel_requested_at, j.cancelled_by, j.on_lost, j.on_lost_because,
-                     j.priority_class, j.priority, a.number, c.name as cluster, c.last_heard_at
+            "select j.id, j.name, j.namespace, j.queue, j.state, j.owner, j.gang, j.submitted_at, j.started_at, j.ended_at,
+                    j.version, j.cancel_requested_at, j.cancelled_by, j.on_lost, j.on_lost_because, j.priority_class,
+                    j.priority, a.number, c.name as cluster, c.last_heard_at,
+                    case when t.decided_at is null then j.reason else t.reason end as reason,
+                    case when t.decided_at is null then j.sentence else t.sentence end as sentence,
+                    coalesce(t.blockers, '[]') as blockers, coalesce(t.note, '') as note, t.borrows, t.decided_at
              from job j
+             left join job_told t on t.job_id = j.id
              left join lateral (select number, cluster_id from attempt where job_id = j.id order by number desc limit 1) a
                on true
              left join cluster c on c.id = a.cluster_id ",
             $rest
         )
     };
+}
+
+impl JobRow {
+    /// Where it stands in the line of its queue while it waits.
+    pub fn key(&self) -> LineKey {
+        LineKey::new(Part::of(self.borrows), self.priority, self.submitted_at, self.id)
+    }
 }
 
 impl Store {
@@ -207,22 +235,6 @@ impl Store {
             .bind(job.0)
             .fetch_optional(self.pool())
             .await?)
-    }
-
-    /// How many jobs of the queue wait that are more urgent than one of this priority, or as urgent and older. The dispatcher
-    /// looks at those first, but for jobs that stay within a guarantee.
-    pub async fn before_in_queue(&self, job: &NewJob, priority: i32) -> Result<u32> {
-        let count: i64 = sqlx::query_scalar(
-            "select count(*) from job where queue = $1 and state = 'queued'
-               and (priority > $2 or priority = $2 and (submitted_at, id) < ($3, $4))",
-        )
-        .bind(&job.queue)
-        .bind(priority)
-        .bind(at(job.submitted_at))
-        .bind(job.id.0)
-        .fetch_one(self.pool())
-        .await?;
-        Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
 }
 
@@ -297,8 +309,8 @@ fn read(row: &PgRow) -> Result<JobRow> {
         cluster: row.try_get("cluster")?,
         cluster_heard_at: stamp_opt(row.try_get("last_heard_at")?),
         blockers: row.try_get::<Json<Vec<Blocker>>, _>("blockers")?.0,
-        position: small("queue_position")?,
-        queue_length: small("queue_length")?,
+        note: row.try_get("note")?,
+        borrows: row.try_get("borrows")?,
         decided_at: stamp_opt(row.try_get("decided_at")?),
         cancel_requested_at: stamp_opt(row.try_get("cancel_requested_at")?),
         cancelled_by: row.try_get("cancelled_by")?,

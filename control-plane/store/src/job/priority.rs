@@ -10,10 +10,12 @@ use crate::{Result, Store};
 
 /// Gives a job of this transaction its class.
 pub async fn set(db: &mut PgConnection, job: JobId, class: &PriorityClass) -> Result<()> {
-    sqlx::query("update job set priority_class = $2, priority = $3 where id = $1")
+    let of_equals = super::class::with_priority(db, job, class.value).await?;
+    sqlx::query("update job set priority_class = $2, priority = $3, class_id = $4 where id = $1")
         .bind(job.0)
         .bind(&class.name)
         .bind(class.value)
+        .bind(of_equals)
         .execute(db)
         .await?;
     Ok(())

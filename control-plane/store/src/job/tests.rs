@@ -4,7 +4,7 @@
 
 use squadron_core::{
     attempt::{Event, Job, Step, advance as decide},
-    dispatch::{Blocked, Blocker, Cause, Standing, plan},
+    dispatch::{Standing, plan},
     fact::NodeFact,
     id::AttemptId,
     placement::{Face, Taint},
@@ -188,10 +188,10 @@ async fn lists_are_filtered_paged_and_name_the_newest() {
         [old.id]
     );
     assert_eq!(store.manifest(new.id).await.unwrap().as_deref(), Some("kind: RayJob"));
-    assert_eq!(store.before_in_queue(&new, 0).await.unwrap(), 0);
-    let later = NewJob { submitted_at: NOW.plus_millis(2), ..fixture::new_job("later") };
-    for (priority, expected) in [(-1, 1), (0, 1), (1, 0)] {
-        assert_eq!(store.before_in_queue(&later, priority).await.unwrap(), expected, "priority {priority}");
+    for (priority, expected) in [(-1, 2), (0, 2), (1, 1)] {
+        let later = LineKey::new(Part::Unlooked, priority, NOW.plus_millis(2), JobId(Uuid::max()));
+        let place = store.place_of_new("research", later).await.unwrap();
+        assert_eq!(place.position, expected, "priority {priority}");
     }
 }
 
@@ -224,14 +224,16 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
     let input = store
         .txn("test", &NOW, |db, now| Box::pin(waiting::snapshot(db, Judge { now: *now, after_ms: 1 })))
         .await
-        .unwrap();
+        .unwrap()
+        .input;
     assert!(store.any_waiting().await.unwrap());
     let cluster = &input.clusters[0];
     assert_eq!((cluster.standing, cluster.nodes.len(), cluster.pods.len()), (Standing::Heard, 1, 1));
     assert_eq!(cluster.nodes[0].face, face);
     assert_eq!((cluster.pods[0].requests, cluster.attempts[0].id), (ONE, id));
-    let waiting: Vec<_> = input.waiting.iter().map(|job| (job.job, job.overtaken)).collect();
-    assert_eq!(waiting, [(waits.id, 1)]);
+    assert_eq!(input.waiting.iter().map(|job| job.job).collect::<Vec<_>>(), [waits.id]);
+    let key = LineKey::new(Part::Unlooked, 0, waits.submitted_at, waits.id);
+    assert_eq!(store.overtakers("research", key, 5).await.unwrap(), 1, "held came later and was placed");
     assert!(plan(&input).assign.is_empty(), "the taint keeps the job off");
     let mut untainted = input.clone();
     untainted.clusters[0].nodes[0].face.taints.clear();
@@ -241,36 +243,9 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
             Box::pin(waiting::snapshot(db, Judge { now: now.plus_millis(2), after_ms: 1 }))
         })
         .await
-        .unwrap();
+        .unwrap()
+        .input;
     assert_eq!(silent.clusters[0].standing, Standing::Silent { since: NOW });
-}
-
-#[tokio::test]
-async fn blockers_are_news_only_when_they_differ() {
-    let store = testing::store().await;
-    let job = fixture::queued(&store, "train").await;
-    let blocked = Blocked {
-        job: job.id,
-        position: 1,
-        queue_length: 2,
-        sentence: "queued in research, 1st of 2: no cluster".into(),
-        blockers: std::sync::Arc::new(vec![Blocker {
-            code: Cause::NoCluster,
-            cluster: String::new(),
-            sentence: "no cluster".into(),
-            try_this: "add one".into(),
-            with: vec![],
-        }]),
-    };
-    let mut db = store.pool().acquire().await.unwrap();
-    assert_eq!(waiting::save_blocked(&mut db, &blocked, NOW).await.unwrap(), Some(2));
-    assert_eq!(waiting::save_blocked(&mut db, &blocked, NOW.plus_millis(1_000)).await.unwrap(), None);
-    let row = store.job("train").await.unwrap().unwrap();
-    assert_eq!((row.position, row.queue_length, row.decided_at), (Some(1), Some(2), Some(NOW)));
-    assert_eq!((row.blockers, row.reason.as_str()), (blocked.blockers.to_vec(), "NO_CLUSTER"));
-    let later = NOW.plus_millis(10_000);
-    assert_eq!(waiting::save_blocked(&mut db, &blocked, later).await.unwrap(), None);
-    assert_eq!(store.job("train").await.unwrap().unwrap().decided_at, Some(later), "its age is kept fresh");
 }
 
 #[tokio::test]

@@ -1,18 +1,21 @@
-//! What the dispatcher reads and what it writes about jobs that keep waiting.
+//! What the dispatcher reads: the fleet with its nodes, pods and attempts, the policy, and the oldest jobs of each class.
+//!
+//! Invariant: a snapshot is of one moment. What is written about jobs that keep waiting is in
+//! [`super::verdict`] and [`super::own_wait`].
 
 use std::collections::BTreeMap;
 
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     desired,
-    dispatch::{Blocked, Cluster, Held, Input, Node, Pod, Stake, Standing, Usage, Waiting},
+    dispatch::{Cluster, Held, Input, Node, Pod, Stake, Standing, Usage, Waiting},
     id::{AttemptId, ClusterId, JobId},
     meter::Sheet,
     placement::Face,
     silence::{Judge, Word},
-    time::Timestamp,
 };
 
+use super::{class::ClassId, heads};
 use crate::{
     Result, Store, at,
     attempt::attempt_id,
@@ -22,23 +25,53 @@ use crate::{
     stamp, stamp_opt,
 };
 
-/// Age of a decision that is written again although nothing changed, in milliseconds.
-const REFRESH_MS: i64 = 10_000;
-
 impl Store {
-    /// Whether there is anything to place.
+    /// Whether there is anything to place, or something of which it is still said that it waits.
     pub async fn any_waiting(&self) -> Result<bool> {
-        let query = "select exists (select 1 from job where state = 'queued')";
+        let query = "select exists (select 1 from job where state = 'queued')
+                         or exists (select 1 from job_class where borrows is not null) or exists (select 1 from own_wait)";
         Ok(sqlx::query_scalar(query).fetch_one(self.pool()).await?)
     }
 }
 
-/// Everything that one pass looks at, as it was at one moment. Call it first in its transaction.
-pub async fn snapshot(db: &mut PgConnection, silence: Judge) -> Result<Input> {
-    let input = fleet(db, silence).await?;
-    let mut input = Input { waiting: waiting(db).await?, ..input };
+/// Everything that one pass looks at.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    pub input: Input,
+    /// Of the jobs that wait.
+    pub classes: BTreeMap<JobId, ClassId>,
+}
+
+/// What one pass looks at, as it was at one moment. Call it first in its transaction.
+pub async fn snapshot(db: &mut PgConnection, silence: Judge) -> Result<Snapshot> {
+    let mut input = fleet(db, silence).await?;
+    let heads = heads::heads(db, &input).await?;
+    let classes = heads.iter().map(|(job, class)| (job.job, *class)).collect();
+    input.waiting = heads.into_iter().map(|(job, _)| job).collect();
     add_prices(db, &mut input).await?;
-    Ok(input)
+    Ok(Snapshot { input, classes })
+}
+
+/// Counts the jobs that wait behind those that were read and are equal to them. Call it in the snapshot's transaction.
+pub async fn count_behind(db: &mut PgConnection, snapshot: &mut Snapshot) -> Result<()> {
+    let Snapshot { input, classes } = snapshot;
+    let mut last: Vec<&mut Waiting> = input.waiting.iter_mut().filter(|job| job.behind > 0).collect();
+    let counts: Vec<i64> = sqlx::query_scalar(
+        "select (select count(*) from job where queue = s.queue and class_id = s.class_id and (state = 'queued') is true
+                 and (submitted_at, id) > (s.submitted_at, s.id))
+         from unnest($1::text[], $2::uuid[], $3::timestamptz[], $4::uuid[]) with ordinality
+             as s (queue, class_id, submitted_at, id, place) order by s.place",
+    )
+    .bind(last.iter().map(|job| job.queue.as_str()).collect::<Vec<_>>())
+    .bind(last.iter().map(|job| classes.get(&job.job).copied()).collect::<Vec<_>>())
+    .bind(last.iter().map(|job| at(job.submitted_at)).collect::<Vec<_>>())
+    .bind(last.iter().map(|job| job.job.0).collect::<Vec<_>>())
+    .fetch_all(db)
+    .await?;
+    for (job, count) in last.iter_mut().zip(counts) {
+        job.behind = u32::try_from(count).unwrap_or(u32::MAX);
+    }
+    Ok(())
 }
 
 /// Adds the price sheet in force if a waiting job has a maximum price. One that cannot be read is none.
@@ -214,92 +247,4 @@ fn hold(rows: &[PgRow], clusters: &mut Clusters, keep: fn(&mut Cluster, Held)) -
         }
     }
     Ok(())
-}
-
-/// Jobs of each queue that a pass looks at: the most urgent, then the oldest. A queue that is flooded hides no other.
-const OF_A_QUEUE: i64 = 10_000;
-
-async fn waiting(db: &mut PgConnection) -> Result<Vec<Waiting>> {
-    let rows = sqlx::query(
-        "select j.* from queue q cross join lateral (
-             select id, name, queue, submitted_at, gang, pinned_cluster, priority, preferences,
-                    octet_length(rayjob)::bigint as manifest from job
-             where queue = q.name and state = 'queued' order by priority desc, submitted_at, id limit $1) j
-         order by j.submitted_at, j.id",
-    )
-    .bind(OF_A_QUEUE)
-    .fetch_all(&mut *db)
-    .await?;
-    let mut waiting = rows.iter().map(read).collect::<Result<Vec<_>>>()?;
-    if let Some(oldest) = waiting.first() {
-        let placed = placed_since(db, oldest.submitted_at).await?;
-        for job in &mut waiting {
-            let later = placed.get(&job.queue).map_or(0, |all| {
-                all.len() - all.partition_point(|other| *other <= (job.submitted_at, job.job))
-            });
-            job.overtaken = u32::try_from(later).unwrap_or(u32::MAX);
-        }
-    }
-    Ok(waiting)
-}
-
-fn read(row: &PgRow) -> Result<Waiting> {
-    Ok(Waiting {
-        job: JobId(row.try_get("id")?),
-        name: row.try_get("name")?,
-        queue: row.try_get("queue")?,
-        submitted_at: stamp(row.try_get("submitted_at")?),
-        gang: gang(row)?,
-        pinned: row.try_get::<Option<_>, _>("pinned_cluster")?.map(ClusterId),
-        preferences: row.try_get::<Json<_>, _>("preferences")?.0,
-        overtaken: 0,
-        priority: row.try_get("priority")?,
-        manifest: desired::rounded(unsigned(row.try_get("manifest")?)),
-    })
-}
-
-/// Jobs that were submitted from `oldest` on and were placed, by queue, in the order of submission.
-async fn placed_since(
-    db: &mut PgConnection,
-    oldest: Timestamp,
-) -> Result<BTreeMap<String, Vec<(Timestamp, JobId)>>> {
-    let rows = sqlx::query(
-        "select id, queue, submitted_at from job j
-         where submitted_at >= $1 and state <> 'queued' and exists (select 1 from attempt where job_id = j.id)
-         order by submitted_at, id limit 10000",
-    )
-    .bind(at(oldest))
-    .fetch_all(db)
-    .await?;
-    let mut placed = BTreeMap::<String, Vec<_>>::new();
-    for row in &rows {
-        let key = (stamp(row.try_get("submitted_at")?), JobId(row.try_get("id")?));
-        placed.entry(row.try_get("queue")?).or_default().push(key);
-    }
-    Ok(placed)
-}
-
-/// Writes why a job keeps waiting. Answers the new version if people would see a difference.
-pub async fn save_blocked(db: &mut PgConnection, blocked: &Blocked, now: Timestamp) -> Result<Option<i64>> {
-    let row = sqlx::query(
-        "with old as (select id, (sentence, queue_position, queue_length, blockers)
-                             is distinct from ($2::text, $3::integer, $4::integer, $5::jsonb) as differs
-                      from job where id = $1 and state = 'queued' for update)
-         update job set sentence = $2, queue_position = $3, queue_length = $4, blockers = $5, reason = $6,
-                decided_at = $7, version = version + case when old.differs then 1 else 0 end
-         from old where job.id = old.id and (old.differs or job.decided_at is null or job.decided_at <= $8)
-         returning version, old.differs",
-    )
-    .bind(blocked.job.0)
-    .bind(&blocked.sentence)
-    .bind(i32::try_from(blocked.position).unwrap_or(i32::MAX))
-    .bind(i32::try_from(blocked.queue_length).unwrap_or(i32::MAX))
-    .bind(Json(blocked.blockers.as_ref()))
-    .bind(blocked.blockers.first().map_or("", |blocker| blocker.code.word()))
-    .bind(at(now))
-    .bind(at(now.plus_millis(-REFRESH_MS)))
-    .fetch_optional(db)
-    .await?;
-    let Some(row) = row else { return Ok(None) };
-    Ok(if row.try_get("differs")? { Some(row.try_get("version")?) } else { None })
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::dispatch::{
-    Cause,
+    Cause, plan,
     policy_properties::{any_fleet, any_policy},
     policy_tests::{fleet, held_by, job_of, policy, queue},
 };

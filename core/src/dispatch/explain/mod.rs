@@ -4,6 +4,7 @@
 //! by trying what would be if it had changed ([`whatif`]), not by guessing. Invariants: there is at least one; those of which
 //! one change is enough stand first, among them the most actionable. Equal jobs are explained once.
 
+mod phrase;
 mod quota;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,8 @@ mod view;
 mod whatif;
 
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
+
+pub use self::phrase::{MOST_OVERTAKERS, Place, waits};
 
 use crate::{
     desired::full,
@@ -28,7 +31,6 @@ use crate::{
         site::is_allowed,
     },
     id::JobId,
-    sentence::{count, ordinal},
     time::Timestamp,
 };
 
@@ -91,33 +93,16 @@ fn told(pass: &Pass<'_>, left: &[Left<'_>], overtakers: &Overtakers<'_>) -> Vec<
     for queue in left.chunk_by(|a, b| a.job.queue == b.job.queue) {
         let length = u32::try_from(queue.len()).unwrap_or(u32::MAX);
         let placed = overtakers.get(queue[0].job.queue.as_str()).map_or(&[][..], Vec::as_slice);
-        for (position, Left { job, blockers, .. }) in (1..).zip(queue) {
+        for (position, Left { job, blockers, borrows }) in (1..).zip(queue) {
             let later = placed.len() - placed.partition_point(|other| *other < (job.submitted_at, job.job));
-            let overtaken = later + usize::try_from(job.overtaken).unwrap_or(usize::MAX);
-            let mut sentence = sentence(job, position, length, overtaken, blockers);
-            sentence.push_str(&kept_for(pass, job));
-            let blockers = Arc::clone(blockers);
-            blocked.push(Blocked { job: job.job, position, queue_length: length, sentence, blockers });
+            let note = kept_for(pass, job);
+            let place = Place { position, length, about: false, of_about: false };
+            let sentence = waits(&job.queue, Some(place), later, blockers, &note);
+            let (job, borrows, blockers) = (job.job, *borrows, Arc::clone(blockers));
+            blocked.push(Blocked { job, position, queue_length: length, sentence, blockers, borrows, note });
         }
     }
     blocked
-}
-
-/// `queued in research, 2nd of 3: east is full…`.
-fn sentence(job: &Waiting, position: u32, length: u32, overtaken: usize, blockers: &[Blocker]) -> String {
-    let first = blockers.first().map_or("", |blocker| blocker.sentence.as_str());
-    let mut text = format!("queued in {}, {} of {length}: {first}", job.queue, ordinal(position));
-    let is_never = |code| {
-        matches!(
-            code,
-            Cause::TooBig | Cause::NoCluster | Cause::NoMatchingNode | Cause::QuotaNever | Cause::Residency
-        )
-    };
-    let could_run = !blockers.iter().all(|blocker| is_never(blocker.code));
-    if overtaken > 0 && could_run {
-        text.push_str(&format!("; {} that came later fitted and went first", count(overtaken, "job")));
-    }
-    text
 }
 
 fn kept_for(pass: &Pass<'_>, job: &Waiting) -> String {

@@ -31,11 +31,12 @@ use self::{paper::Paper, rules::Rules, search::Found};
 use crate::{
     dispatch::plan::Pass,
     id::{AttemptId, ClusterId, JobId},
+    quota::Policy,
     time::Timestamp,
 };
 
 /// Jobs that get room made for them in one pass, at most.
-const MOST_AT_ONCE: usize = 64;
+pub const MOST_AT_ONCE: usize = 64;
 /// What was asked to stop so long ago, in milliseconds, and is still there does not count as room to come any more, and no
 /// claim waits longer for it.
 pub const STUCK_AFTER_MS: i64 = 600_000;
@@ -157,6 +158,11 @@ impl Kind {
     }
 }
 
+/// Whether any queue may have anything stopped.
+pub fn is_possible(policy: &Policy) -> bool {
+    !Rules::of(policy).is_empty()
+}
+
 impl Pass<'_> {
     /// Chooses what must stop. Call it when everything is placed, so that only those wait that fit nowhere.
     pub(super) fn make_room(&mut self) -> Vec<Making> {
@@ -173,6 +179,11 @@ impl Pass<'_> {
             let Some(group) = self.turns.next(&paper.quotas, |group| groups[group].charge.as_ref()) else {
                 break;
             };
+            // Equal jobs that were not read are older than whoever would be next, so the last one stays to speak for them.
+            if self.groups[group].is_at_edge() {
+                self.set_aside(group);
+                continue;
+            }
             match self.room_for(group, &rules, &mut paper) {
                 Found::Stops(plan) => making.extend(self.claim(group, plan, &mut paper)),
                 Found::Nothing { looked } => {

@@ -13,6 +13,7 @@ use crate::{
         Cluster, Held, Input, Plan, Standing, Waiting, gang_total, plan,
         policy_tests::{fleet, held_by, job_of, policy, queue},
         quota::Quotas,
+        shape::tests::{copied, is_enough, oldest},
     },
     quota::{Queue, Reclaim, Resource, Within},
 };
@@ -207,6 +208,14 @@ proptest! {
     }
 
     /// Of the first plan: with all of them gone the job starts there, and without any one of them it does not.
+    #[test]
+    fn the_oldest_of_each_class_are_enough_to_choose_who_stops(input in any_crowd(), copies in 1_u128..6) {
+        let whole = copied(&input, copies);
+        let all = plan(&whole);
+        let part = oldest(&whole, all.making.len() + 1);
+        is_enough((&whole, &all), (&part, &plan(&part)))?;
+    }
+
     #[test]
     fn no_more_stops_than_is_needed(input in any_crowd()) {
         let mut input = input;
