@@ -9,9 +9,15 @@ use squadron_e2e::{
 
 /// Leaves no process, namespace or data of ours behind.
 pub fn run() -> Result<()> {
-    for spec in
-        [Spec::demo(), Spec::tests(), Spec::acceptance(), Spec::rate(), Spec::failover(), Spec::rounds(20)]
-    {
+    for spec in [
+        Spec::demo(),
+        Spec::tests(),
+        Spec::acceptance(),
+        Spec::rate(),
+        Spec::failover(),
+        Spec::rounds(1, 20),
+        Spec::rounds(2, 20),
+    ] {
         let clusters = spec.clusters.clone();
         Stage::found(spec).strike()?;
         if Program::Testbed.path().exists() {

@@ -85,9 +85,21 @@ impl Watched {
             overlap_s: of_fleet.iter().map(|(_, lives)| life::overlap(lives)).sum(),
             kubelet_overlap_s: of_kubelets.values().map(|lives| life::overlap(lives)).sum(),
             gaps_s: due.iter().flat_map(|lives| life::gaps(lives)).collect(),
+            reverted: due.iter().filter(|lives| self.is_reverted(lives)).count(),
             restarts_s: due.iter().filter_map(|lives| Some(lives.get(1)?.from - begun)).collect(),
             needless: self.needless(fleet, &recent, is_due),
         })
+    }
+
+    /// Whether a job moved and its old container outlived the next one: what the next one did is lost.
+    fn is_reverted(&self, lives: &[&Life]) -> bool {
+        let now = clock::now();
+        let is_old = |life: &Life| {
+            let old = self.before.get(&life.job);
+            old.is_some_and(|old| (&old.pod, old.from) == (&life.pod, life.from))
+        };
+        lives.len() > 1 && lives.iter().any(|life| is_old(life) && !life.is_over(now))
+            && lives.iter().all(|life| is_old(life) || life.is_over(now))
     }
 
     /// Jobs that should have gone on in the container that they had, and those that had to move and moved twice.

@@ -1,80 +1,112 @@
 //! Probes: how long a submission takes to become a RayJob in a cluster that is well, alone and while another is lost.
 //!
-//! The time reaches from the start of the program that submits to what the API server logged when it had created the object.
-//! Invariant: a probe costs its cluster next to nothing; its pod names a scheduler that does not exist, so it is never run.
+//! The time reaches from the start of the program that submits to what an API server logged when it had created the object.
+//! Invariant: submissions do not wait for each other, so one that hangs hides none of those that hang behind it; one that
+//! never got its object counts with the time that was waited for it. A probe costs its cluster next to nothing: its pod names a
+//! scheduler that does not exist, so it is never run.
 
-use std::{
-    fs,
-    io::{Read, Seek, SeekFrom, Write},
-    process::Stdio,
-    time::Duration,
-};
+mod call;
+mod tail;
 
-use anyhow::{Context, Result, bail};
+use std::time::Duration;
+
+use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::{clock, command, job::RAY_IMAGE, stage::Stage, testbed, wait, wait::Look};
+pub use self::call::{Request, call};
+use self::tail::Tail;
+use super::side::Side;
+use crate::{
+    clock,
+    job::RAY_IMAGE,
+    testbed,
+    wait::{self, found_if},
+};
 
-/// How long one may take before it counts as not dispatched.
+/// How long one is waited for after the last was submitted, until it counts as not dispatched.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Submits one job to `cluster`, waits for its object and cancels it; seconds that it took.
-pub fn one(stage: &Stage, cluster: &str, name: &str) -> Result<f64> {
-    let log = testbed::audit_log(cluster)?;
-    let from = fs::metadata(&log).map_or(0, |found| found.len());
-    let body = json!({"manifest": manifest(name).to_string(), "queue": "default", "cluster": cluster});
-    let begun = clock::now();
-    let reply = post(stage, "/api/v1/jobs", &body)?;
-    let id = reply["job"]["id"].as_str().with_context(|| format!("no job in the answer {reply}"))?.to_owned();
-    let created = wait::until(&format!("the RayJob of {name}"), PATIENCE, || {
-        let found = created_at(&log, from, name)?;
-        Ok(found.map_or_else(|| Look::NotYet(String::new()), Look::Found))
-    });
-    post(stage, &format!("/api/v1/jobs/{id}/cancel"), &json!({"reason": "it was measured"}))?;
-    Ok(created? - begun)
+/// One that has no object yet.
+struct Open {
+    name: String,
+    id: String,
+    begun: f64,
+    is_named: bool,
 }
 
-/// When an API server had created the RayJob of a job of this name.
-fn created_at(log: &std::path::Path, from: u64, name: &str) -> Result<Option<f64>> {
-    let mut file = fs::File::open(log).with_context(|| format!("reading {}", log.display()))?;
-    file.seek(SeekFrom::Start(from))?;
-    let mut text = String::new();
-    file.read_to_string(&mut text)?;
-    let is_it = |entry: &Value| {
-        let object = &entry["objectRef"];
-        entry["verb"] == "create"
-            && object["resource"] == "rayjobs"
-            && entry["responseStatus"]["code"] == 201
-            && object["name"].as_str().is_some_and(|object| object.starts_with(name))
-    };
-    let mut entries = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let entry = entries.find(is_it);
-    Ok(entry.and_then(|entry| clock::seconds(entry["stageTimestamp"].as_str()?)))
+/// Seconds of those that named the healthy cluster, and of those that any cluster could take.
+#[derive(Clone, Default, Debug)]
+pub struct Took {
+    pub named: Vec<f64>,
+    pub any: Vec<f64>,
 }
 
-fn post(stage: &Stage, path: &str, body: &Value) -> Result<Value> {
-    let ca = stage.data().join("tls/ca.crt");
-    let config = format!(
-        "url = \"{}{path}\"\ncacert = \"{}\"\nheader = \"authorization: Bearer {}\"\nheader = \"content-type: \
-         application/json\"\ndata-binary = {}\n",
-        stage.server(),
-        ca.display(),
-        stage.token()?,
-        // A string of JSON is quoted as curl's configuration wants it.
-        Value::from(body.to_string())
-    );
-    let mut curl = command::new("curl");
-    curl.args(["-sS", "--fail-with-body", "--max-time", "30", "--config", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped());
-    let mut child = curl.spawn().context("starting curl")?;
-    child.stdin.take().context("curl listens to nobody")?.write_all(config.as_bytes())?;
-    let done = child.wait_with_output()?;
-    if !done.status.success() {
-        bail!("curl ended with {} for {path}: {}", done.status, String::from_utf8_lossy(&done.stdout));
+/// Submissions under way.
+pub struct Probing<'a> {
+    side: &'a dyn Side,
+    healthy: &'a str,
+    /// Begins every name.
+    prefix: String,
+    logs: Vec<Tail>,
+    open: Vec<Open>,
+    sent: usize,
+    took: Took,
+}
+
+impl<'a> Probing<'a> {
+    pub fn begin(side: &'a dyn Side, healthy: &'a str, prefix: String) -> Result<Probing<'a>> {
+        let clusters = side.stage().spec.clusters.iter();
+        let logs = clusters.map(|cluster| Tail::at_end(testbed::audit_log(cluster)?)).collect::<Result<_>>()?;
+        Ok(Probing { side, healthy, prefix, logs, open: Vec::new(), sent: 0, took: Took::default() })
     }
-    serde_json::from_slice(&done.stdout)
-        .with_context(|| format!("the answer to {path}: {}", String::from_utf8_lossy(&done.stdout)))
+
+    /// Submits one more; each other one names the healthy cluster.
+    pub fn send(&mut self) {
+        let (number, is_named) = (self.sent, self.sent.is_multiple_of(2));
+        self.sent += 1;
+        let name = format!("{}-{number:03}", self.prefix);
+        let begun = clock::now();
+        match self.side.probe(manifest(&name), is_named.then_some(self.healthy)) {
+            Ok(id) => self.open.push(Open { name, id, begun, is_named }),
+            Err(problem) => eprintln!("{name}: {problem:#}"),
+        }
+    }
+
+    /// Notes those that have their object by now, and ends them.
+    pub fn look(&mut self) -> Result<()> {
+        for log in &mut self.logs {
+            for (object, at) in log.created()? {
+                let found = self.open.iter().position(|open| object.starts_with(&open.name));
+                if let Some(open) = found.map(|index| self.open.swap_remove(index)) {
+                    self.note(&open, at);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, open: &Open, at: f64) {
+        let took = if open.is_named { &mut self.took.named } else { &mut self.took.any };
+        took.push(at - open.begun);
+        if let Err(problem) = self.side.end_probe(&open.id) {
+            eprintln!("{}: {problem:#}", open.name);
+        }
+    }
+
+    /// Waits for those that are open; one that gets nothing counts with the time that it was waited for.
+    pub fn finish(mut self) -> Took {
+        let waited = wait::until("objects of the probes", PATIENCE, || {
+            self.look()?;
+            Ok(found_if(self.open.is_empty(), format!("{} without one", self.open.len())))
+        });
+        if let Err(problem) = waited {
+            eprintln!("{}: {problem:#}", self.prefix);
+        }
+        for open in std::mem::take(&mut self.open) {
+            self.note(&open, clock::now());
+        }
+        self.took
+    }
 }
 
 fn manifest(name: &str) -> Value {
@@ -84,7 +116,7 @@ fn manifest(name: &str) -> Value {
         "apiVersion": "ray.io/v1", "kind": "RayJob",
         "metadata": {"name": name, "namespace": "default"},
         "spec": {
-            "entrypoint": "nothing", "submissionMode": "HTTPMode",
+            "entrypoint": "nothing", "submissionMode": "HTTPMode", "shutdownAfterJobFinishes": true,
             "rayClusterSpec": {
                 "rayVersion": "2.60.0",
                 "headGroupSpec": {

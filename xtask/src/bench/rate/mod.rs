@@ -23,7 +23,7 @@ use squadron_e2e::{
 
 use crate::acceptance::operator;
 
-use self::{audit::Writes, cpu::Ticks, figures::Run, multikueue::MultiKueue, side::Side, squadron::Squadron};
+use self::{audit::Writes, cpu::Ticks, figures::Run, side::Side, squadron::Squadron};
 
 const NAMESPACE: &str = "default";
 const PATIENCE: Duration = Duration::from_secs(1_800);
@@ -89,8 +89,8 @@ impl Rate {
         let mut sides: Vec<(Box<dyn Side + '_>, u32, Vec<Run>)> =
             vec![(Box::new(Squadron(&stage)), self.jobs, Vec::new())];
         if !self.alone {
-            multikueue::hub()?;
-            let rival = Box::new(MultiKueue(stage.spec.clusters.clone()));
+            let rival = Box::new(multikueue::over(&stage.spec.clusters));
+            rival.up()?;
             sides.push((rival, self.rival_jobs, Vec::new()));
         }
         for round in 0..=self.runs {
