@@ -7,6 +7,8 @@ use squadron_e2e::{
     testbed,
 };
 
+use crate::multikueue;
+
 /// Leaves no process, namespace or data of ours behind.
 pub fn run() -> Result<()> {
     for spec in [
@@ -20,9 +22,21 @@ pub fn run() -> Result<()> {
     ] {
         let clusters = spec.clusters.clone();
         Stage::found(spec).strike()?;
-        if Program::Testbed.path().exists() {
-            testbed::down(&clusters)?;
-        }
+        down(clusters)?;
+    }
+    for manager in multikueue::MANAGERS {
+        multikueue::stop_manager(manager)?;
+        down(vec![manager.to_owned()])?;
     }
     Ok(())
+}
+
+/// Takes those of the clusters down that were ever made.
+fn down(mut clusters: Vec<String>) -> Result<()> {
+    if !Program::Testbed.path().exists() {
+        return Ok(());
+    }
+    let known = testbed::known()?;
+    clusters.retain(|cluster| known.contains(cluster));
+    if clusters.is_empty() { Ok(()) } else { testbed::down(&clusters) }
 }

@@ -98,7 +98,8 @@ impl Watched {
             let old = self.before.get(&life.job);
             old.is_some_and(|old| (&old.pod, old.from) == (&life.pod, life.from))
         };
-        lives.len() > 1 && lives.iter().any(|life| is_old(life) && !life.is_over(now))
+        lives.len() > 1
+            && lives.iter().any(|life| is_old(life) && !life.is_over(now))
             && lives.iter().all(|life| is_old(life) || life.is_over(now))
     }
 

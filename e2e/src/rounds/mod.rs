@@ -25,13 +25,6 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use self::{
-    fleet::{Fleet, PATIENCE, alive},
-    judge::Watched,
-    life::Life,
-    probe::{Probing, Took},
-    record::{Book, Record},
-};
 pub use self::{
     draw::Draw,
     fault::Fault,
@@ -39,6 +32,13 @@ pub use self::{
     probe::{Request, call},
     side::{Side, Trouble, Wanted},
     squadron::Squadron,
+};
+use self::{
+    fleet::{Fleet, PATIENCE, alive},
+    judge::Watched,
+    life::Life,
+    probe::{Probing, Took},
+    record::{Book, Record},
 };
 use crate::{
     clock,
@@ -179,13 +179,7 @@ impl Round<'_> {
     }
 
     /// Inflicts the fault, waits for what must follow and mends; measures dispatch to the other cluster meanwhile.
-    fn suffer(
-        &self,
-        victim: &str,
-        healthy: &str,
-        draw: &mut Draw,
-        watched: &Watched,
-    ) -> (Result<()>, Took) {
+    fn suffer(&self, victim: &str, healthy: &str, draw: &mut Draw, watched: &Watched) -> (Result<()>, Took) {
         let over = AtomicBool::new(!self.fault.leaves_dispatch());
         thread::scope(|scope| {
             let probing = scope.spawn(|| self.during(healthy, &over));
@@ -195,13 +189,7 @@ impl Round<'_> {
         })
     }
 
-    fn trouble(
-        &self,
-        victim: &str,
-        draw: &mut Draw,
-        watched: &Watched,
-        over: &AtomicBool,
-    ) -> Result<()> {
+    fn trouble(&self, victim: &str, draw: &mut Draw, watched: &Watched, over: &AtomicBool) -> Result<()> {
         let mut trouble = self.side.begin(victim, self.fault, draw)?;
         trouble.go_on(draw, Duration::from_secs(self.plan.lease.into()))?;
         if self.side.loses(self.fault) {

@@ -63,12 +63,7 @@ pub trait Side: Sync {
     fn prepare(&self, fault: Fault, victim: &str) -> Result<()>;
 
     /// Begins the fault. What it breaks is mended when the trouble goes.
-    fn begin<'a>(
-        &'a self,
-        cluster: &'a str,
-        fault: Fault,
-        draw: &mut Draw,
-    ) -> Result<Box<dyn Trouble + 'a>>;
+    fn begin<'a>(&'a self, cluster: &'a str, fault: Fault, draw: &mut Draw) -> Result<Box<dyn Trouble + 'a>>;
 
     /// Submits a job that is never run, to one cluster or to any; its id.
     fn probe(&self, manifest: Value, cluster: Option<&str>) -> Result<String>;

@@ -83,12 +83,7 @@ impl Side for Squadron {
         if fault == Fault::LeaderStopped { self.0.let_lead(victim, TAKE_OVER) } else { Ok(()) }
     }
 
-    fn begin<'a>(
-        &'a self,
-        cluster: &'a str,
-        fault: Fault,
-        draw: &mut Draw,
-    ) -> Result<Box<dyn Trouble + 'a>> {
+    fn begin<'a>(&'a self, cluster: &'a str, fault: Fault, draw: &mut Draw) -> Result<Box<dyn Trouble + 'a>> {
         Ok(Box::new(Broken::begin(&self.0, cluster, fault, draw)?))
     }
 

@@ -8,11 +8,8 @@ use super::{
     side::OURS,
 };
 
-const KINDS: [(&str, &[Fault]); 3] = [
-    ("all losses", &LOST),
-    ("all brief troubles", &BRIEF),
-    ("all controls, which must overlap", &CONTROL),
-];
+const KINDS: [(&str, &[Fault]); 3] =
+    [("all losses", &LOST), ("all brief troubles", &BRIEF), ("all controls, which must overlap", &CONTROL)];
 const HEAD: &str = "| fault | side | rounds | jobs | moved | two copies | of s each (mean, sum) | old copy survives | \
                     least gap, s | median gap, s | loss → start, s (median, most) | stopped for nothing | with a problem | \
                     s a round (median) |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
@@ -140,7 +137,10 @@ mod tests {
         assert!(table.contains("| all brief troubles | squadron | 1 | 8 |"), "{table}");
         assert!(!table.contains("agent-dead"), "a fault that was not drawn has no line: {table}");
         assert!(table.contains("| idle, to a named cluster | squadron | 2 | 50 | 50 | 50 |"), "{table}");
-        assert!(table.contains("| cut, to the healthy cluster | squadron | 4 | 400 | 400 | 400 |"), "{table}");
+        assert!(
+            table.contains("| cut, to the healthy cluster | squadron | 4 | 400 | 400 | 400 |"),
+            "{table}"
+        );
         assert!(table.contains("| cut, to any cluster | squadron | 2 | 70 | 70 | 70 |"), "{table}");
     }
 

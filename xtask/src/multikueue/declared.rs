@@ -56,13 +56,16 @@ mod tests {
     #[test]
     fn the_manager_has_a_queue_for_all_workers_and_one_for_each_and_they_have_the_same() {
         let workers = ["a".to_owned(), "b".to_owned()];
-        let manager = for_manager(&workers.clone().map(|worker| (worker.clone(), format!("/{worker}.config").into())));
+        let manager =
+            for_manager(&workers.clone().map(|worker| (worker.clone(), format!("/{worker}.config").into())));
         assert!(manager.contains("metadata: {name: all}\nspec: {clusters: [a, b]}"), "{manager}");
         assert!(manager.contains("metadata: {name: only-b}\nspec: {clusters: [b]}"), "{manager}");
         assert!(manager.contains("location: /a.config"), "{manager}");
         let queues = |text: &str| -> std::collections::BTreeSet<String> {
             let parts = text.split("---\n").filter(|part| part.contains("kind: LocalQueue"));
-            parts.filter_map(|part| part.lines().find(|line| line.starts_with("metadata")).map(str::to_owned)).collect()
+            parts
+                .filter_map(|part| part.lines().find(|line| line.starts_with("metadata")).map(str::to_owned))
+                .collect()
         };
         assert_eq!(queues(&manager), queues(&for_worker(&workers)));
         assert_eq!(queues(&manager).len(), 3);

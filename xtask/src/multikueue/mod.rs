@@ -28,6 +28,16 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// Who creates RayJobs at the manager.
 const ACCOUNT: &str = "load";
 
+/// Clusters of managers: of the dispatch measurement and of the rounds.
+pub const MANAGERS: [&str; 2] = [RATE_MANAGER, ROUNDS_MANAGER];
+pub const RATE_MANAGER: &str = "rate-m";
+pub const ROUNDS_MANAGER: &str = "rounds-m";
+
+/// Stops a manager that may have outlived its cluster, since it runs on the host.
+pub fn stop_manager(cluster: &str) -> Result<()> {
+    Member { cluster, is_hub: true }.daemon()?.stop()
+}
+
 /// A manager and its workers.
 #[derive(Clone, Debug)]
 pub struct MultiKueue {
@@ -81,7 +91,7 @@ impl MultiKueue {
     }
 
     fn members(&self) -> impl Iterator<Item = Member<'_>> {
-        self.workers.iter().map(|cluster| self.worker(cluster)).chain([self.manager()])
+        self.workers.iter().map(move |cluster| self.worker(cluster)).chain([self.manager()])
     }
 
     /// The clusters, the workers first.

@@ -22,12 +22,11 @@ use super::{
 };
 use crate::{
     acceptance::{Operator, operator},
-    multikueue::{MultiKueue, SHARED, kubectl, queue_of},
+    multikueue::{MultiKueue, ROUNDS_MANAGER as HUB, SHARED, kubectl, queue_of},
 };
 
 /// Seconds until a worker counts as lost, as Kueue is configured.
 pub const LOST_AFTER: u32 = 30;
-const HUB: &str = "rounds-m";
 /// How long it may take to find a worker again: the longest of its pauses between two attempts.
 const PATIENCE: Duration = Duration::from_secs(400);
 /// How long it may take to remove what it made, before that is done for it.
@@ -47,7 +46,8 @@ fn over(spec: &Spec) -> MultiKueue {
 
 /// Whether a cluster is used by Kueue, or was.
 fn knows_kueue(cluster: &str) -> Result<bool> {
-    Ok(!kubectl(cluster, &["get", "namespace", "kueue-system", "--ignore-not-found", "-o", "name"])?.is_empty())
+    Ok(!kubectl(cluster, &["get", "namespace", "kueue-system", "--ignore-not-found", "-o", "name"])?
+        .is_empty())
 }
 
 /// Makes clusters ours again, if they were taken over.
@@ -181,12 +181,7 @@ impl Side for Rival {
         Ok(())
     }
 
-    fn begin<'a>(
-        &'a self,
-        cluster: &'a str,
-        fault: Fault,
-        draw: &mut Draw,
-    ) -> Result<Box<dyn Trouble + 'a>> {
+    fn begin<'a>(&'a self, cluster: &'a str, fault: Fault, draw: &mut Draw) -> Result<Box<dyn Trouble + 'a>> {
         Ok(Box::new(Broken::begin(&self.kueue, cluster, fault, draw)?))
     }
 

@@ -58,8 +58,13 @@ mod tests {
     #[test]
     fn a_body_is_quoted_and_a_request_without_one_sends_none() {
         let body = json!({"reason": "it was \"measured\""});
-        let mut request =
-            Request { method: "POST", url: "https://a/b", token: "t", authority: Path::new("ca"), body: Some(&body) };
+        let mut request = Request {
+            method: "POST",
+            url: "https://a/b",
+            token: "t",
+            authority: Path::new("ca"),
+            body: Some(&body),
+        };
         let lines = configuration(&request);
         assert!(lines.contains(r#"data-binary = "{\"reason\":\"it was \\\"measured\\\"\"}""#), "{lines}");
         assert!(lines.contains("request = \"POST\"\nurl = \"https://a/b\"\ncacert = \"ca\"\n"), "{lines}");

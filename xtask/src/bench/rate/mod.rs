@@ -21,7 +21,7 @@ use squadron_e2e::{
     wait::{self, found_if},
 };
 
-use crate::acceptance::operator;
+use crate::{acceptance::operator, multikueue::RATE_MANAGER};
 
 use self::{audit::Writes, cpu::Ticks, figures::Run, side::Side, squadron::Squadron};
 
@@ -135,7 +135,7 @@ fn measure(side: &dyn Side, word: &str, count: u32) -> Result<Run> {
     let look = || -> Result<Writes> {
         let mut writes = Writes::default();
         for ((log, from), cluster) in logs.iter().zip(&starts).zip(&clusters) {
-            writes.read(log, *from, NAMESPACE, cluster != multikueue::HUB)?;
+            writes.read(log, *from, NAMESPACE, cluster != RATE_MANAGER)?;
         }
         Ok(writes)
     };

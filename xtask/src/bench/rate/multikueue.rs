@@ -11,16 +11,14 @@ use squadron_e2e::{
 use super::{load::Target, side::Side};
 use crate::{
     acceptance::operator,
-    multikueue::{MultiKueue, kubectl},
+    multikueue::{MultiKueue, RATE_MANAGER, kubectl},
 };
 
 const PATIENCE: Duration = Duration::from_secs(900);
-/// The manager's cluster.
-pub const HUB: &str = "rate-m";
 
 /// MultiKueue with the stage's clusters as its workers.
 pub fn over(workers: &[String]) -> MultiKueue {
-    MultiKueue { hub: HUB, workers: workers.to_vec(), port: None }
+    MultiKueue { hub: RATE_MANAGER, workers: workers.to_vec(), port: None }
 }
 
 impl Side for MultiKueue {
@@ -63,10 +61,7 @@ impl Side for MultiKueue {
         wait::until("every copy to be gone", PATIENCE, || {
             let mut left = String::new();
             for cluster in self.all_clusters() {
-                left.push_str(&kubectl(
-                    cluster,
-                    &["get", "rayjobs,workloads.kueue.x-k8s.io", "-o", "name"],
-                )?);
+                left.push_str(&kubectl(cluster, &["get", "rayjobs,workloads.kueue.x-k8s.io", "-o", "name"])?);
             }
             Ok(found_if(left.is_empty(), format!("{} left", left.lines().count())))
         })

@@ -56,7 +56,8 @@ pub struct Probing<'a> {
 impl<'a> Probing<'a> {
     pub fn begin(side: &'a dyn Side, healthy: &'a str, prefix: String) -> Result<Probing<'a>> {
         let clusters = side.stage().spec.clusters.iter();
-        let logs = clusters.map(|cluster| Tail::at_end(testbed::audit_log(cluster)?)).collect::<Result<_>>()?;
+        let logs =
+            clusters.map(|cluster| Tail::at_end(testbed::audit_log(cluster)?)).collect::<Result<_>>()?;
         Ok(Probing { side, healthy, prefix, logs, open: Vec::new(), sent: 0, took: Took::default() })
     }
 
@@ -74,12 +75,11 @@ impl<'a> Probing<'a> {
 
     /// Notes those that have their object by now, and ends them.
     pub fn look(&mut self) -> Result<()> {
-        for log in &mut self.logs {
-            for (object, at) in log.created()? {
-                let found = self.open.iter().position(|open| object.starts_with(&open.name));
-                if let Some(open) = found.map(|index| self.open.swap_remove(index)) {
-                    self.note(&open, at);
-                }
+        let created: Vec<_> = self.logs.iter_mut().map(Tail::created).collect::<Result<_>>()?;
+        for (object, at) in created.into_iter().flatten() {
+            let found = self.open.iter().position(|open| object.starts_with(&open.name));
+            if let Some(open) = found.map(|index| self.open.swap_remove(index)) {
+                self.note(&open, at);
             }
         }
         Ok(())
