@@ -129,7 +129,7 @@ impl Round<'_> {
         let watched = Watched::begin(self.side.stage(), before, &victim)?;
         let begun = clock::now();
         let (outcome, during) = self.suffer(&victim, &healthy, draw, &watched);
-        let settled = outcome.and_then(|()| self.settle());
+        let settled = self.settle();
         let loses = self.side.loses(self.fault);
         let mut found = watched.judge(self.side.stage(), self.fleet, loses, begun)?;
         found.needless.extend(late);
@@ -148,7 +148,7 @@ impl Round<'_> {
             any_s: during.any,
             took_s: now - begun,
             whole_s: now - started,
-            problem: settled.err().map(|problem| format!("{problem:#}")).unwrap_or_default(),
+            problem: outcome.and(settled).err().map(|problem| format!("{problem:#}")).unwrap_or_default(),
         })
     }
 
@@ -156,8 +156,8 @@ impl Round<'_> {
     fn prepare(&mut self) -> Result<Vec<Life>> {
         self.side.clear()?;
         self.side.wait_heard()?;
-        life::prune(&self.side.stage().lives(), clock::now())?;
         *self.fleet = Fleet::muster(self.side, self.plan.jobs)?;
+        life::prune(&self.side.stage().lives(), clock::now())?;
         self.fleet.mend(self.side, self.plan.jobs)
     }
 
@@ -192,16 +192,16 @@ impl Round<'_> {
     fn trouble(&self, victim: &str, draw: &mut Draw, watched: &Watched, over: &AtomicBool) -> Result<()> {
         let mut trouble = self.side.begin(victim, self.fault, draw)?;
         trouble.go_on(draw, Duration::from_secs(self.plan.lease.into()))?;
+        let moved = if self.side.loses(self.fault) { self.wait_moved(watched) } else { Ok(()) };
         if self.side.loses(self.fault) {
-            self.wait_moved(watched)?;
             thread::sleep(draw.millis(500, 4_000));
         }
         over.store(true, Ordering::Relaxed);
-        trouble.mend()
+        trouble.mend().and(moved)
     }
 
     fn wait_moved(&self, watched: &Watched) -> Result<()> {
-        wait::until("the next attempts of the fenced jobs", PATIENCE, || {
+        wait::until("the next attempts of the fenced jobs", self.side.moves_within(), || {
             let left = watched.unmoved(self.fleet, &alive(self.side.stage())?);
             Ok(found_if(left.is_empty(), left.join(", ")))
         })

@@ -42,6 +42,9 @@ pub trait Side: Sync {
         fault.loses()
     }
 
+    /// How long a loss lasts at most when not all jobs that have to move do so.
+    fn moves_within(&self) -> Duration;
+
     fn wanted(&self, fenced: u32) -> Vec<Wanted>;
 
     /// Ids of the jobs of rounds that have not ended, by name.

@@ -36,6 +36,10 @@ impl Side for Squadron {
         LOST.into_iter().chain(BRIEF).chain(CONTROL).collect()
     }
 
+    fn moves_within(&self) -> Duration {
+        fleet::PATIENCE
+    }
+
     /// Jobs that are fenced, and one that waits on each cluster. Every other one ends when it is asked to, the rest when it
     /// is killed.
     fn wanted(&self, fenced: u32) -> Vec<Wanted> {

@@ -139,6 +139,11 @@ impl Side for Rival {
         fault.loses() && fault != Fault::LeaderStopped
     }
 
+    /// Some of its jobs never move; those that do have moved by then.
+    fn moves_within(&self) -> Duration {
+        Duration::from_secs(130)
+    }
+
     /// It has one policy for all jobs, so none waits.
     fn wanted(&self, fenced: u32) -> Vec<Wanted> {
         rounds::fenced(fenced).collect()
