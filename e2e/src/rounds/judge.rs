@@ -168,6 +168,27 @@ mod tests {
     }
 
     #[test]
+    fn a_job_whose_old_container_outlives_the_next_one_went_back() {
+        let now = clock::now();
+        let life = |pod: &str, from: f64, to: f64| Life {
+            job: "j".into(),
+            attempt: 0,
+            cluster: "a".into(),
+            pod: pod.into(),
+            from,
+            to,
+        };
+        let (old, ended) = (life("p", now - 90.0, now), life("p", now - 90.0, now - 40.0));
+        let (next, stopped) = (life("q", now - 50.0, now), life("q", now - 50.0, now - 20.0));
+        let before = [("j".to_owned(), old.clone())].into();
+        let watched = Watched { before, victim: "a".into(), witnesses: Vec::new() };
+        assert!(watched.is_reverted(&[&old, &stopped]));
+        assert!(!watched.is_reverted(&[&ended, &next]), "the next one goes on");
+        assert!(!watched.is_reverted(&[&old, &next]), "both go on");
+        assert!(!watched.is_reverted(&[&old]), "it never moved");
+    }
+
+    #[test]
     fn an_end_that_no_kubelet_told_is_the_last_that_the_container_wrote() {
         let run = Run {
             container: "head-1/ray-head".into(),
