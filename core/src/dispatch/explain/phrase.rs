@@ -52,7 +52,7 @@ pub fn waits(
     let overtakers = match overtaken {
         0 => String::new(),
         _ if !could_run => String::new(),
-        ..=MOST_OVERTAKERS => format!("; {} that came later fitted and went first", count(overtaken, "job")),
+        1..=MOST_OVERTAKERS => format!("; {} that came later fitted and went first", count(overtaken, "job")),
         _ => format!("; more than {MOST_OVERTAKERS} jobs that came later fitted and went first"),
     };
     format!("queued in {queue}{place}: {first}{overtakers}{note}")

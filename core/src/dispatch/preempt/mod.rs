@@ -179,12 +179,9 @@ impl Pass<'_> {
             let Some(group) = self.turns.next(&paper.quotas, |group| groups[group].charge.as_ref()) else {
                 break;
             };
-            // Equal jobs that were not read are older than whoever would be next, so the last one stays to speak for them.
-            if self.groups[group].is_at_edge() {
-                self.set_aside(group);
-                continue;
-            }
             match self.room_for(group, &rules, &mut paper) {
+                // The last one that was read stays to speak for those that were not; the next pass goes on.
+                Found::Stops(_) if self.groups[group].is_at_edge() => self.set_aside(group),
                 Found::Stops(plan) => making.extend(self.claim(group, plan, &mut paper)),
                 Found::Nothing { looked } => {
                     in_vain += usize::from(looked);
