@@ -27,7 +27,7 @@ use crate::{
     http::{
         auth::Caller,
         error::{Api, Result},
-        looks,
+        looks::{self, Seat},
     },
     state::AppState,
 };
@@ -54,8 +54,9 @@ pub async fn of_manifest(
     submit::refuse_extras(&parsed)?;
     let class = known::priority(&app, None, &parsed).await?;
     let job = submit::as_waiting(&new, class.map_or(0, |class| class.value));
+    let seat = looks::seat().await?;
     let input = submit::fleet(&app, vec![job.clone()]).await?;
-    Ok(Json(look(&app, input, job).await?))
+    Ok(Json(look(&app, seat, input, job).await?))
 }
 
 /// Where a job that waits would go now.
@@ -67,10 +68,11 @@ pub async fn of_job(
     Path(job): Path<String>,
 ) -> Result<Json<Where>> {
     let row = find_for(&app, &caller, &job).await?;
+    let seat = looks::seat().await?;
     let input = submit::fleet(&app, Vec::new()).await?;
     let waiting = input.waiting.iter().find(|waiting| waiting.job == row.id).cloned();
     match waiting.filter(|_| row.state == JobState::Queued) {
-        Some(waiting) => Ok(Json(look(&app, input, waiting).await?)),
+        Some(waiting) => Ok(Json(look(&app, seat, input, waiting).await?)),
         None => Err(Api::new(
             Code::Conflict,
             format!("job {} is {} and does not wait for a place", row.name, row.state),
@@ -79,9 +81,9 @@ pub async fn of_job(
     }
 }
 
-async fn look(app: &AppState, input: Input, job: Waiting) -> Result<Where> {
+async fn look(app: &AppState, seat: Seat, input: Input, job: Waiting) -> Result<Where> {
     let id = job.job;
-    let (input, found) = decide(input, id).await?;
+    let (input, found) = decide(seat, input, id).await?;
     let found = found.ok_or_else(|| gone(id))?;
     let asks = gang_total(&job.gang);
     let name_of =
@@ -117,8 +119,8 @@ async fn look(app: &AppState, input: Input, job: Waiting) -> Result<Where> {
     })
 }
 
-async fn decide(input: Input, job: JobId) -> Result<(Input, Option<Outlook>)> {
-    looks::look(move || {
+async fn decide(seat: Seat, input: Input, job: JobId) -> Result<(Input, Option<Outlook>)> {
+    seat.look(move || {
         let found = outlook(&input, job);
         (input, found)
     })

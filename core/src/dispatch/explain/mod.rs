@@ -24,7 +24,7 @@ use crate::{
             whatif::{Case, words},
         },
         plan::Pass,
-        preempt::waits_for,
+        preempt::{CUT, waits_for},
         site::is_allowed,
     },
     id::JobId,
@@ -96,6 +96,7 @@ fn told(pass: &Pass<'_>, left: &[Left<'_>], overtakers: &Overtakers<'_>) -> Vec<
             let overtaken = later + usize::try_from(job.overtaken).unwrap_or(usize::MAX);
             let mut sentence = sentence(job, position, length, overtaken, blockers);
             sentence.push_str(&kept_for(pass, job));
+            sentence.push_str(if pass.claimed.cut.contains(&job.job) { CUT } else { "" });
             let blockers = Arc::clone(blockers);
             blocked.push(Blocked { job: job.job, position, queue_length: length, sentence, blockers });
         }
