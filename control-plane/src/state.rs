@@ -69,7 +69,8 @@ impl Settings {
 
     /// Constants of preemption.
     pub fn preemption(&self) -> preempt::Terms {
-        preempt::Terms { protected_ms: u64::try_from(self.protected_run.as_millis()).unwrap_or(u64::MAX) }
+        let protected_ms = u64::try_from(self.protected_run.as_millis()).unwrap_or(u64::MAX);
+        preempt::Terms { protected_ms, ..preempt::Terms::default() }
     }
 
     /// The console's page of a job.

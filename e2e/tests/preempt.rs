@@ -14,49 +14,45 @@ use squadron_e2e::{
 };
 
 /// Two teams that are guaranteed as much as one job of these tests asks for, and may lend it.
-const POLICY: &str = "
-apiVersion: squadron.dev/v1
-kind: Flavor
-metadata: {name: any}
----
-apiVersion: squadron.dev/v1
-kind: Queue
-metadata: {name: preempt}
----
-apiVersion: squadron.dev/v1
-kind: Queue
-metadata: {name: preempt/lender}
-spec:
-  parent: preempt
-  preemption: {reclaimWithinCohort: Any}
-  flavors: [{name: any, resources: [{name: cpu, nominalQuota: 2}, {name: memory, nominalQuota: 4Gi}]}]
----
-apiVersion: squadron.dev/v1
-kind: Queue
-metadata: {name: preempt/borrower}
-spec:
-  parent: preempt
-  flavors: [{name: any, resources: [{name: cpu, nominalQuota: 0}, {name: memory, nominalQuota: 0}]}]
-";
+const QUEUES: [(&str, &str); 3] = [
+    ("preempt", "{}"),
+    (
+        "preempt/lender",
+        "{parent: preempt, preemption: {reclaimWithinCohort: Any}, flavors: [{name: any, \
+         resources: [{name: cpu, nominalQuota: 2}, {name: memory, nominalQuota: 4Gi}]}]}",
+    ),
+    (
+        "preempt/borrower",
+        "{parent: preempt, flavors: [{name: any, \
+         resources: [{name: cpu, nominalQuota: 0}, {name: memory, nominalQuota: 0}]}]}",
+    ),
+];
+
+/// Declares the flavor and the queues, with what `spec` makes of what is said of them above.
+fn declare(file: &str, spec: impl Fn(&'static str) -> &'static str) -> anyhow::Result<()> {
+    let head = "apiVersion: squadron.dev/v1\nkind:";
+    let mut policy = format!("{head} Flavor\nmetadata: {{name: any}}\n");
+    for (name, said) in QUEUES {
+        let spec = spec(said);
+        policy.push_str(&format!("---\n{head} Queue\nmetadata: {{name: {name}}}\nspec: {spec}\n"));
+    }
+    let file = write(file, &policy)?.to_string_lossy().into_owned();
+    stage().squadron(&["apply", "-f", &file])?.ok().map(drop)
+}
 
 /// Takes the quotas away again, so that they limit nothing afterwards.
 struct Declared;
 
 impl Declared {
     fn new() -> Declared {
-        let file = write("preempt-policy", POLICY).unwrap().to_string_lossy().into_owned();
-        stage().squadron(&["apply", "-f", &file]).unwrap().ok().unwrap();
+        declare("preempt-policy", |said| said).unwrap();
         Declared
     }
 }
 
 impl Drop for Declared {
     fn drop(&mut self) {
-        let without = "apiVersion: squadron.dev/v1\nkind: Queue\nmetadata: {name: preempt}\n---\n\
-                       apiVersion: squadron.dev/v1\nkind: Queue\nmetadata: {name: preempt/lender}\n---\n\
-                       apiVersion: squadron.dev/v1\nkind: Queue\nmetadata: {name: preempt/borrower}\n";
-        let file = write("preempt-none", without).unwrap().to_string_lossy().into_owned();
-        if let Err(problem) = stage().squadron(&["apply", "-f", &file]) {
+        if let Err(problem) = declare("preempt-none", |_said| "{}") {
             eprintln!("the policy could not be taken back: {problem:#}");
         }
     }

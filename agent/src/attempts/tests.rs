@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use serde_json::{Value, json};
-use squadron_core::job::marks;
+use squadron_core::{job::marks, lease::Tick};
 use squadron_proto::link::Lease as Promise;
 
 use super::*;
@@ -65,10 +65,10 @@ fn stage() -> Stage {
 }
 
 impl Stage {
-    /// The control plane promises a lease of `millis`.
-    fn promised(&self, millis: u64) {
+    /// The control plane promises a lease of `millis`, which the agent asked for at `asked`.
+    fn promised(&self, asked: Tick, millis: u64) {
         let lease = &self.attempts.lease;
-        let number = lease.send(clock::tick());
+        let number = lease.send(asked);
         lease.desired(1, 0);
         lease.promised(&Promise { number, lease_ms: millis, generation: 1, timeline: 1 });
     }
@@ -101,7 +101,7 @@ fn names(server: &Server) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_that_hangs_keeps_no_other_attempt() {
     let mut stage = stage();
-    stage.promised(60_000);
+    stage.promised(clock::tick(), 60_000);
     stage.server.hang_deletions("pods");
     let mut fences = Fences::default();
     assert_eq!(stage.act(todo(), &mut fences).await, Ended::Done);
@@ -118,8 +118,8 @@ async fn a_stop_that_hangs_keeps_no_other_attempt() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_that_ended_since_the_plan_lets_nothing_begin_and_deletes_go_on() {
     let mut stage = stage();
-    stage.promised(1);
-    tokio::time::sleep(Duration::from_millis(5)).await;
+    // It counts from the question, which was asked when the machine began.
+    stage.promised(Tick(0), 1);
     assert_eq!(stage.act(todo(), &mut Fences::default()).await, Ended::Again);
     assert_eq!(names(&stage.server), Vec::<String>::new());
 }
@@ -127,7 +127,7 @@ async fn a_lease_that_ended_since_the_plan_lets_nothing_begin_and_deletes_go_on(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_grant_of_an_older_set_than_is_held_starts_nothing() {
     let mut stage = stage();
-    stage.promised(60_000);
+    stage.promised(clock::tick(), 60_000);
     stage.attempts.lease.desired(2, 0);
     assert_eq!(stage.act(todo(), &mut Fences::default()).await, Ended::Again);
     assert_eq!(names(&stage.server), Vec::<String>::new());

@@ -6,6 +6,7 @@ use squadron_api::{
     queue::QueueQuota,
     what_if::{WhatIf, WhatIfClaim, WhatIfQueue, WhatIfStanding, WhatIfStart, WhatIfStop, WhatIfWait},
 };
+use squadron_core::sentence::count;
 
 use super::{
     View,
@@ -50,13 +51,15 @@ pub fn what_if(told: &WhatIf, view: View) -> String {
     lines(&mut text, "would wait for", told.waits.iter().map(wait).collect(), told.waits_total);
     lines(&mut text, "would be asked to stop", told.stops.iter().map(stop).collect(), told.stops_total);
     let claims: Vec<String> = told.claims.iter().map(claim).collect();
-    lines(&mut text, "would be on loan, which others may claim", claims, 0);
+    lines(&mut text, "would be on loan, which others may claim", claims, told.claims_total);
     let text = wrapped(&text, view.width);
     let rows: Vec<Vec<Cell>> = told.queues.iter().flat_map(rows).collect();
     if rows.is_empty() {
         return text;
     }
-    format!("{text}\n{}", fitted(QUEUES, &rows, view))
+    let more = (told.queues_total as usize).saturating_sub(told.queues.len());
+    let more = if more > 0 { format!("and {}\n", count(more, "more queue")) } else { String::new() };
+    format!("{text}\n{}{more}", fitted(QUEUES, &rows, view))
 }
 
 fn start(job: &WhatIfStart) -> String {
@@ -213,6 +216,7 @@ mod tests {
                 borrowed: 3,
                 beyond: 1,
             }],
+            claims_total: 1,
             queues: vec![
                 WhatIfQueue {
                     name: queue.into(),
@@ -221,6 +225,7 @@ mod tests {
                 },
                 WhatIfQueue { name: "old".into(), before: standing(0, gpus(1, 0, 0)), after: None },
             ],
+            queues_total: 2,
             as_of: Timestamp(0),
         }
     }
@@ -245,6 +250,16 @@ mod tests {
         acme/text   h100     gpu          4 → 8   4 → 9      0 → 1   0.0% → 12.5%
         old         h100     gpu          1 → -   0 → -      0 → -       0.0% → -
         ");
+    }
+
+    #[test]
+    fn loans_and_queues_that_are_left_out_are_counted() {
+        let view = View { now: Timestamp(0), colour: false, width: None };
+        let text = what_if(&WhatIf { claims_total: 8, queues_total: 3, ..example() }, view);
+        assert!(
+            text.contains("has ended\n  and 7 more\n") && text.ends_with("\nand 1 more queue\n"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub struct WhereArgs {
     /// Queue that it would wait in [default: as for submit]
     #[arg(short, long)]
     queue: Option<QueueName>,
-    /// Pin it to one cluster
+    /// Pin it to one cluster; without it the manifest's annotation squadron.dev/cluster counts
     #[arg(long)]
     cluster: Option<ClusterName>,
     #[command(flatten)]

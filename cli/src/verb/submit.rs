@@ -48,7 +48,7 @@ pub struct SubmitArgs {
     /// Queue that the job waits in and is paid by
     #[arg(short, long, env = "SQUADRON_QUEUE", hide_env_values = true)]
     queue: Option<QueueName>,
-    /// Pin the job to one cluster
+    /// Pin the job to one cluster; without it the manifest's annotation squadron.dev/cluster counts
     #[arg(long)]
     cluster: Option<ClusterName>,
     /// Priority class; without it the manifest's label kueue.x-k8s.io/priority-class counts

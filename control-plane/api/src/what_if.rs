@@ -54,10 +54,12 @@ pub struct WhatIf {
     /// Running jobs that would be asked to stop; the first hundred.
     pub stops: Vec<WhatIfStop>,
     pub stops_total: u32,
-    /// Use that would be on loan, and so others could claim.
+    /// Use that would be on loan, and so others could claim; the first hundred.
     pub claims: Vec<WhatIfClaim>,
-    /// Queues that would stand differently, by name, once what starts has started.
+    pub claims_total: u32,
+    /// Queues that would stand differently, once what starts has started; the first hundred by name.
     pub queues: Vec<WhatIfQueue>,
+    pub queues_total: u32,
     #[schema(value_type = String, format = DateTime)]
     pub as_of: Timestamp,
 }

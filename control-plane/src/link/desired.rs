@@ -96,7 +96,8 @@ impl Desired {
         };
         let moment = Moment { generation: u64::try_from(generation).unwrap_or(0), unmarked: 0, timeline: 0 };
         let Some(head) = self.sender.take(moment, None, false) else { return Look::Again };
-        let read = Read { moment, set: rows, removed: Vec::new(), last: None, more: false };
+        let read =
+            Read { moment, set: rows, removed: Vec::new(), last: None, more: false, unread: Vec::new() };
         let state = DesiredState { seq: 0, ..state(head, read, answers) };
         if state.encoded_len() + 64 <= DESIRED_LIMIT {
             return Look::Send(state);

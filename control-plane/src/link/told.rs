@@ -1,65 +1,186 @@
-//! Told: what stands to be told on arrivals, read for all streams at once.
+//! Told: what stands to be told on arrivals, read for all streams together.
 //!
-//! Invariant: a stream sees a change within one poll. While the database is away the last states stay, and no stream ends.
+//! Invariant: only clusters whose agents are connected here are read, a bounded part of them at a time, over and over. What this
+//! process learns of a job is looked at within one pause; what another one does, and what is refused, when its page comes, which
+//! is within one poll while all sets together are small. While the database is away the last states stay, and no stream ends.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+mod book;
 
-use futures::{FutureExt as _, future::BoxFuture};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use squadron_api::Change;
 use squadron_core::{
     arrival::{Told as Words, message},
-    id::ClusterId,
+    id::{ClusterId, JobId},
     sentence::clip,
     time::Timestamp,
 };
 use squadron_proto::link::{ArrivalState, Arrivals};
-use squadron_store::{Result, arrival::ToldRow};
+use squadron_store::{
+    Result,
+    arrival::{Place, ToldRow},
+};
+use tokio::{
+    sync::{
+        Notify,
+        broadcast::{
+            Receiver,
+            error::{RecvError, TryRecvError},
+        },
+        watch,
+    },
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
-use super::newest::{self, Newest, Of};
-use crate::{state::AppState, wake::Topic};
+use self::book::{Book, States};
+use crate::state::AppState;
 
-/// Objects of one cluster that are told of at most, those that became jobs first; those that were told the end leave the set.
-const MOST: i64 = 20_000;
+/// At least so long after a turn comes no other.
+const PAUSE: Duration = Duration::from_millis(200);
+/// How often pages are turned when everything was read to its end once.
+const POLL: Duration = Duration::from_millis(500);
+/// Jobs that are looked at by themselves in one turn, and that wait for that; others are seen when their page comes.
+const JOBS: usize = 1_000;
+const MOST_JOBS: usize = 10_000;
 /// States in one message; each is shorter than 2 KiB.
 const AT_ONCE: usize = 2_000;
 
-type States = BTreeMap<String, ArrivalState>;
-type All = BTreeMap<ClusterId, States>;
+/// What is to be told. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Told(Arc<Shared>);
 
-/// The newest states. Cheap to clone.
-#[derive(Clone)]
-pub struct Told(Newest<States>);
+#[derive(Default)]
+struct Shared {
+    book: Mutex<Book>,
+    /// A stream began.
+    followed: Notify,
+}
 
 impl Told {
     pub fn start(app: AppState, stop: CancellationToken) -> Told {
-        let (what, pause) = ("what is to be told on arrivals", Duration::from_millis(200));
-        Told(Newest::start(app, stop, Of { what, topics: [Topic::Desired; 2], pause }, read))
+        let told = Told::default();
+        let reader = told.clone();
+        // Whatever way this ends, the rest of the control plane must not go on without it.
+        let all = stop.clone().drop_guard();
+        tokio::spawn(async move {
+            let _all = all;
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = reader.forever(&app) => {}
+            }
+        });
+        told
     }
 
     /// What one stream to this cluster has sent and has to send.
     pub fn to(&self, cluster: ClusterId) -> Teller {
-        Teller { states: self.0.follow(cluster), sent: None }
+        let states = self.book().follow(cluster);
+        self.0.followed.notify_one();
+        Teller { states, sent: None }
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.0.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn forever(&self, app: &AppState) {
+        let (mut news, mut failing, mut turned) = (News::of(app), false, None::<Instant>);
+        loop {
+            let due = turned.is_none_or(|turned| turned.elapsed() >= POLL) || self.book().has_news_to_read();
+            if due {
+                turned = Some(Instant::now());
+            }
+            match self.turn(app, due, &news.some()).await {
+                Ok(()) => failing = false,
+                Err(error) => {
+                    if !std::mem::replace(&mut failing, true) {
+                        tracing::warn!(%error, "what is to be told on arrivals could not be read; what was read last stays");
+                    }
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+            let again = !failing && self.book().has_news_to_read();
+            if !again {
+                tokio::select! {
+                    () = news.wait() => {}
+                    () = self.0.followed.notified() => {}
+                    () = tokio::time::sleep(POLL) => {}
+                }
+            }
+        }
+    }
+
+    /// Looks at these jobs and, if that is due, at the next pages.
+    async fn turn(&self, app: &AppState, due: bool, jobs: &[JobId]) -> Result<()> {
+        let link = |job: JobId| app.settings.job_link(job);
+        if !jobs.is_empty() {
+            for (row, stands) in app.store.arrivals_of(jobs).await? {
+                let (cluster, place) = (row.cluster, row.place.clone());
+                self.book().note(cluster, place, stands.then(|| state(row, link)));
+            }
+        }
+        let pages = if due { self.book().pages() } else { Vec::new() };
+        if pages.is_empty() {
+            return Ok(());
+        }
+        let told = app.store.arrivals_to_tell(&pages).await?;
+        for (page, rows) in pages.iter().zip(told) {
+            let rows = rows.into_iter().map(|row| (row.place.clone(), state(row, link))).collect();
+            self.book().turn_page(page, rows);
+        }
+        Ok(())
     }
 }
 
-fn read(app: &AppState) -> BoxFuture<'_, Result<All>> {
-    let all = async move {
-        let rows = app.store.arrivals_to_tell(MOST).await?;
-        Ok(grouped(rows, |job| app.settings.job_link(job)))
-    };
-    all.boxed()
+/// Jobs that changed in this process and were not looked at yet.
+struct News {
+    changes: Receiver<Change>,
+    jobs: BTreeSet<JobId>,
 }
 
-fn grouped(rows: Vec<ToldRow>, link: impl Fn(squadron_core::id::JobId) -> String) -> All {
-    let mut clusters = All::new();
-    for row in rows {
-        let states = clusters.entry(row.cluster).or_default();
-        states.insert(row.uid.clone(), state(row, &link));
+impl News {
+    fn of(app: &AppState) -> News {
+        News { changes: app.wake.changes(), jobs: BTreeSet::new() }
     }
-    clusters
+
+    /// The next of them.
+    fn some(&mut self) -> Vec<JobId> {
+        loop {
+            match self.changes.try_recv() {
+                Ok(change) => self.add(&change),
+                Err(TryRecvError::Lagged(_)) => {}
+                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+            }
+        }
+        let some: Vec<JobId> = self.jobs.iter().copied().take(JOBS).collect();
+        some.iter().for_each(|job| _ = self.jobs.remove(job));
+        some
+    }
+
+    /// Returns when there are some.
+    async fn wait(&mut self) {
+        while self.jobs.is_empty() {
+            match self.changes.recv().await {
+                Ok(change) => self.add(&change),
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => std::future::pending().await,
+            }
+        }
+    }
+
+    fn add(&mut self, change: &Change) {
+        if change.kind == "job" && self.jobs.len() < MOST_JOBS {
+            self.jobs.extend(change.id.parse::<JobId>().ok());
+        }
+    }
 }
 
-fn state(row: ToldRow, link: impl Fn(squadron_core::id::JobId) -> String) -> ArrivalState {
+fn state(row: ToldRow, link: impl Fn(JobId) -> String) -> ArrivalState {
     let begun =
         ArrivalState { uid: row.uid, namespace: row.namespace, name: row.name, ..ArrivalState::default() };
     let Some(job) = row.job else {
@@ -81,7 +202,7 @@ fn state(row: ToldRow, link: impl Fn(squadron_core::id::JobId) -> String) -> Arr
 
 /// One stream's memory.
 pub struct Teller {
-    states: newest::Follow<States>,
+    states: watch::Receiver<Arc<States>>,
     /// Absent until something was sent.
     sent: Option<Arc<States>>,
 }
@@ -89,15 +210,23 @@ pub struct Teller {
 impl Teller {
     /// Returns when something of this cluster changed.
     pub async fn changed(&mut self) {
-        newest::changed(&mut self.states).await;
+        if self.states.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 
     /// What is to be sent now, in messages of a fair length; they count as sent.
     pub fn news(&mut self) -> Vec<Arrivals> {
-        let newest = self.states.borrow_and_update().clone().unwrap_or_default();
+        let newest = self.states.borrow_and_update().clone();
+        if self.sent.as_ref().is_some_and(|sent| Arc::ptr_eq(sent, &newest)) {
+            return Vec::new();
+        }
         let (first, known) = (self.sent.is_none(), self.sent.clone().unwrap_or_default());
-        let differing = newest.iter().filter(|(uid, state)| known.get(*uid) != Some(*state));
-        let states: Vec<ArrivalState> = differing.map(|(_, state)| state.clone()).collect();
+        let same = |place: &Place, state: &Arc<ArrivalState>| {
+            known.get(place).is_some_and(|old| Arc::ptr_eq(old, state) || old == state)
+        };
+        let differing = newest.iter().filter(|(place, state)| !same(place, state));
+        let states: Vec<ArrivalState> = differing.map(|(_, state)| ArrivalState::clone(state)).collect();
         if !states.is_empty() || !first {
             self.sent = Some(newest);
         }
@@ -109,8 +238,8 @@ impl Teller {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use squadron_core::{id::JobId, job::JobState};
-    use squadron_store::arrival::ToldJob;
+    use squadron_core::job::JobState;
+    use squadron_store::arrival::{Page, ToldJob};
     use uuid::Uuid;
 
     use super::*;
@@ -124,6 +253,7 @@ mod tests {
             edited: false,
             refusal: String::new(),
             sentence: format!("{state} somewhere"),
+            place: Place { refused: false, uid: format!("{uid:05}") },
             job: Some(ToldJob {
                 id: JobId(Uuid::from_u128(7)),
                 state,
@@ -134,8 +264,12 @@ mod tests {
         }
     }
 
-    fn publish(newest: &Newest<States>, rows: Vec<ToldRow>) {
-        newest.keep(grouped(rows, |job| format!("https://s/jobs/{job}")));
+    const CLUSTER: ClusterId = ClusterId(Uuid::from_u128(1));
+
+    fn publish(told: &Told, rows: Vec<ToldRow>) {
+        let page = Page { cluster: CLUSTER, after: None, limit: u32::MAX };
+        let state = |row: ToldRow| (row.place.clone(), state(row, |job| format!("https://s/jobs/{job}")));
+        told.book().turn_page(&page, rows.into_iter().map(state).collect());
     }
 
     fn told(news: &[Arrivals]) -> Vec<(bool, usize)> {
@@ -144,8 +278,8 @@ mod tests {
 
     #[test]
     fn a_stream_sends_everything_once_and_then_what_changed() {
-        let sender = Newest::default();
-        let mut teller = Told(sender.clone()).to(ClusterId(Uuid::from_u128(1)));
+        let sender = Told::default();
+        let mut teller = sender.to(CLUSTER);
         assert_eq!(told(&teller.news()), [], "an agent that told of nothing hears nothing");
         publish(&sender, (0..2_500).map(|uid| row(uid, JobState::Queued)).collect());
         assert_eq!(told(&teller.news()), [(true, 2_000), (false, 500)]);

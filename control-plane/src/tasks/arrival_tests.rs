@@ -10,7 +10,7 @@ use squadron_core::{
     job::JobState,
 };
 use squadron_store::{
-    arrival::Rule,
+    arrival::{Page, Rule, ToldRow},
     job::{Filter, JobRow},
     testing::fixture::{self, NOW},
 };
@@ -89,12 +89,17 @@ impl Plane {
         self.app.store.jobs(&filter).await.unwrap()
     }
 
-    /// What is to be told: reason or state, and the sentence.
+    /// What is to be told on the objects of east.
+    async fn rows(&self) -> Vec<ToldRow> {
+        let page = Page { cluster: self.east, after: None, limit: 100 };
+        self.app.store.arrivals_to_tell(&[page]).await.unwrap().remove(0)
+    }
+
+    /// The same: reason or state, and the sentence.
     async fn words(&self) -> Vec<(String, String)> {
-        let rows = self.app.store.arrivals_to_tell(100).await.unwrap();
-        let word = |row: &squadron_store::arrival::ToldRow| {
-            row.job.as_ref().map_or_else(|| row.refusal.clone(), |job| job.state.to_string())
-        };
+        let rows = self.rows().await;
+        let word =
+            |row: &ToldRow| row.job.as_ref().map_or_else(|| row.refusal.clone(), |job| job.state.to_string());
         rows.iter().map(|row| (word(row), row.sentence.clone())).collect()
     }
 }
@@ -302,8 +307,7 @@ async fn an_edit_changes_nothing_and_is_told() {
     let edited =
         ArrivalFact { generation: 2, manifest: MANIFEST.replace("train.py", "other.py"), ..fact("u") };
     plane.tell(plane.east, vec![told(edited)]).await;
-    let rows = plane.app.store.arrivals_to_tell(10).await.unwrap();
-    assert!(rows[0].edited);
+    assert!(plane.rows().await[0].edited);
     let job = plane.jobs().await.remove(0);
     assert!(plane.app.store.manifest(job.id).await.unwrap().unwrap().contains("train.py"));
 }

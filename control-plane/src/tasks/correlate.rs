@@ -32,6 +32,7 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
     let batches = app.store.next_facts(CONSUMER, Some(project::CONSUMER), BATCH).await?;
     let mut troubles = Troubles::default();
     for batch in &batches {
+        duty::still_ours(app, &term).await?;
         troubles.bear(consume(app, &term, batch).await)?;
     }
     troubles.end(if batches.is_empty() { Left::Nothing } else { Left::More })
@@ -65,6 +66,7 @@ async fn consume(app: &AppState, term: &Term, batch: &Batch) -> Result<()> {
 
 async fn one_by_one(app: &AppState, term: &Term, batch: &Batch) -> Result<()> {
     for one in batch.singles() {
+        duty::still_ours(app, term).await?;
         let changes = judge(app, one.cluster, &relevant(&one)).await?;
         match commit(app, term, one.cluster, Some(&one), &changes).await {
             Err(error) if error.is_of_the_data() => {

@@ -12,7 +12,7 @@ use std::{
 
 use squadron_core::lease::{Duty, Race, Row, Tick};
 use squadron_store::{
-    Result,
+    Result, StoreError,
     term::{self, Term},
 };
 use uuid::Uuid;
@@ -47,6 +47,13 @@ pub(super) async fn hold(app: &AppState, duty: &'static str, holder: Uuid) -> Re
         Duty::Take(next) | Duty::Keep(next) => app.store.take_duty(duty, holder, &seen.0, &next).await,
         Duty::Wait => Ok(None),
     }
+}
+
+/// Keeps the duty within a pass; call it before each of many batches, which together take longer than the others' patience
+/// with a duty that nobody keeps. The pass ends if another process has it, or had it meanwhile.
+pub(super) async fn still_ours(app: &AppState, term: &Term) -> Result<()> {
+    let kept = app.store.keep_duty(term.duty, term.holder).await?;
+    if kept.as_ref() == Some(term) { Ok(()) } else { Err(StoreError::Fenced { duty: term.duty }) }
 }
 
 /// Leaves all duties at the end of the process; the next one waits if that fails.

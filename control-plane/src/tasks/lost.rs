@@ -14,7 +14,7 @@ use squadron_core::{
     lease::{Ears, Live, Policy, Proof, Renewal, Terms, Tick, Verdict, judge},
 };
 use squadron_store::{
-    Result, StoreError,
+    Result,
     job::advance,
     loss::{Held, PAGE},
     term::{self, Term},
@@ -106,18 +106,20 @@ impl Watch {
             let Some(renewal) = seen.renewals.get(cluster).copied() else { continue };
             let provided = Provided::Silent { term: &seen.term, renewal };
             for batch in proofs.chunks(PAGE) {
-                // Many batches take longer than the others' patience with a duty that nobody keeps.
-                still_ours(app, &seen.term).await?;
+                duty::still_ours(app, &seen.term).await?;
                 let done = close(app, *cluster, provided, batch).await.map(drop);
                 for proof in bear_many(&mut troubles, batch, done)? {
+                    duty::still_ours(app, &seen.term).await?;
                     let alone = close(app, *cluster, provided, std::slice::from_ref(proof)).await;
                     troubles.bear(alone.map(drop))?;
                 }
             }
         }
         for batch in judged.said.chunks(PAGE) {
+            duty::still_ours(app, &seen.term).await?;
             let done = say(app, &seen.term, batch).await;
             for one in bear_many(&mut troubles, batch, done)? {
+                duty::still_ours(app, &seen.term).await?;
                 troubles.bear(say(app, &seen.term, std::slice::from_ref(one)).await)?;
             }
         }
@@ -167,12 +169,6 @@ impl Watch {
 struct Judged {
     gone: BTreeMap<ClusterId, Vec<Proof>>,
     said: Vec<(AttemptId, Verdict)>,
-}
-
-/// Keeps the duty. The pass ends if another process has it, or had it meanwhile.
-async fn still_ours(app: &AppState, term: &Term) -> Result<()> {
-    let kept = app.store.keep_duty(term.duty, term.holder).await?;
-    if kept.as_ref() == Some(term) { Ok(()) } else { Err(StoreError::Fenced { duty: term.duty }) }
 }
 
 /// How many attempts each cluster must stop at once when its lease ends.

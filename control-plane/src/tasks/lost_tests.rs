@@ -212,16 +212,47 @@ async fn a_leader_that_lost_its_term_closes_nothing() {
     assert_eq!(row.reason, reason::CLUSTER_SILENT, "and does not call the cluster heard");
 }
 
+impl Fleet {
+    /// How often the duty is kept while this look is followed.
+    async fn beats(&mut self, seen: &lost::Seen) -> u64 {
+        let before = self.app.store.duty("lost").await.unwrap().0.beat;
+        // What cannot be written is tried again by the next pass.
+        let _trouble = self.watch.follow(&self.app, seen, Tick(self.now)).await;
+        self.app.store.duty("lost").await.unwrap().0.beat - before
+    }
+}
+
 #[tokio::test]
 async fn the_duty_is_kept_before_each_batch_that_is_closed() {
     let mut fleet = Fleet::new().await;
     crowd::held(&fleet.app.store, fleet.east, 1_000, Policy::Fence).await;
     fleet.listen(70).await;
     let seen = fleet.last_look().await;
-    let before = fleet.app.store.duty("lost").await.unwrap().0.beat;
-    fleet.watch.follow(&fleet.app, &seen, Tick(fleet.now)).await.unwrap();
-    let after = fleet.app.store.duty("lost").await.unwrap().0.beat;
-    assert_eq!(after - before, 2, "once for each of two batches");
+    assert_eq!(fleet.beats(&seen).await, 2, "once for each of two batches");
+}
+
+#[tokio::test]
+async fn the_duty_is_kept_before_each_batch_of_which_people_are_told() {
+    let mut fleet = Fleet::new().await;
+    crowd::held(&fleet.app.store, fleet.east, 1_000, Policy::Fence).await;
+    let mut beats = Vec::new();
+    for _ in 0..7 {
+        let seen = fleet.last_look().await;
+        beats.push(fleet.beats(&seen).await);
+    }
+    assert_eq!(beats.iter().sum::<u64>(), 2, "once for each of two batches: {beats:?}");
+    assert_eq!(fleet.row_of("crowd-7").await.reason, reason::CLUSTER_SILENT);
+}
+
+#[tokio::test]
+async fn the_duty_is_kept_while_a_batch_that_failed_is_tried_one_by_one() {
+    let mut fleet = Fleet::new().await;
+    crowd::held(&fleet.app.store, fleet.east, 3, Policy::Fence).await;
+    fixture::break_writes(&fleet.app.store, "job", "new.name = 'crowd-2' and new.state = 'queued'", "22003")
+        .await;
+    fleet.listen(70).await;
+    let seen = fleet.last_look().await;
+    assert_eq!(fleet.beats(&seen).await, 4, "for the batch, and for each of three");
 }
 
 /// Statements that this thread's tasks sent to the database.

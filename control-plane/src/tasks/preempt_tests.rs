@@ -71,6 +71,17 @@ impl Lab {
         lab
     }
 
+    /// Both teams lend; a runs two jobs, one within its guarantee and one on loan, and then the lender b wants its own back.
+    async fn lending() -> (Lab, [JobId; 3]) {
+        let lab = Lab::new(rules(Within::Never, Reclaim::Any)).await;
+        let first = lab.submit("first", "lab/a", 2).await;
+        lab.runs(first, "first").await;
+        let second = lab.submit("second", "lab/a", 2).await;
+        lab.runs(second, "second").await;
+        let owner = lab.submit("owner", "lab/b", 2).await;
+        (lab, [first, second, owner])
+    }
+
     async fn settle(&self) {
         heard(&self.app.store).await;
         settle(&self.app, self.holder).await;
@@ -142,12 +153,7 @@ fn has(history: &[(String, String)], outcome: &str, cause: &str) -> bool {
 
 #[tokio::test]
 async fn r12_a_borrower_is_asked_to_stop_and_its_room_starts_the_owner_only_when_it_is_gone() {
-    let lab = Lab::new(rules(Within::Never, Reclaim::Any)).await;
-    let first = lab.submit("first", "lab/a", 2).await;
-    lab.runs(first, "first").await;
-    let second = lab.submit("second", "lab/a", 2).await;
-    lab.runs(second, "second").await;
-    let owner = lab.submit("owner", "lab/b", 2).await;
+    let (lab, [first, second, owner]) = Lab::lending().await;
     let stopping = lab.row(second).await;
     assert_eq!((stopping.state, stopping.reason.as_str()), (JobState::Stopping, reason::PREEMPTED));
     assert!(stopping.sentence.contains("lab/b takes back what it is guaranteed"), "{}", stopping.sentence);
@@ -178,12 +184,7 @@ async fn r12_a_borrower_is_asked_to_stop_and_its_room_starts_the_owner_only_when
 
 #[tokio::test]
 async fn a_stop_is_asked_once_and_a_cancellation_that_comes_meanwhile_wins() {
-    let lab = Lab::new(rules(Within::Never, Reclaim::Any)).await;
-    let first = lab.submit("first", "lab/a", 2).await;
-    lab.runs(first, "first").await;
-    let second = lab.submit("second", "lab/a", 2).await;
-    lab.runs(second, "second").await;
-    let owner = lab.submit("owner", "lab/b", 2).await;
+    let (lab, [first, second, owner]) = Lab::lending().await;
     let version = lab.row(second).await.version;
     lab.settle().await;
     lab.settle().await;

@@ -14,18 +14,35 @@ use uuid::Uuid;
 use super::{Left, duty, troubles::Troubles};
 use crate::{clock, state::AppState, wake::Topic};
 
+/// Steps between two times at which the duty is kept.
+const AT_ONCE: usize = 50;
+
 /// Lets go of everything that is due.
 pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
     let Some(term) = duty::hold(app, "release", holder).await? else { return Ok(Left::NotOurs) };
     let kept = i64::try_from(app.settings.finished_retention.as_millis()).unwrap_or(i64::MAX);
     let mut troubles = Troubles::default();
-    for job in app.store.retention_over(clock::now().plus_millis(-kept)).await? {
-        troubles.bear(step(app, &term, job, Event::RetentionOver).await)?;
-    }
-    for job in app.store.never_created().await? {
-        troubles.bear(step(app, &term, job, Event::NeverCreated).await)?;
-    }
+    let over = app.store.retention_over(clock::now().plus_millis(-kept)).await?;
+    steps(app, &term, &over, Event::RetentionOver, &mut troubles).await?;
+    let never = app.store.never_created().await?;
+    steps(app, &term, &never, Event::NeverCreated, &mut troubles).await?;
     troubles.end(Left::Nothing)
+}
+
+async fn steps(
+    app: &AppState,
+    term: &Term,
+    jobs: &[JobId],
+    event: Event<'_>,
+    troubles: &mut Troubles,
+) -> Result<()> {
+    for lot in jobs.chunks(AT_ONCE) {
+        duty::still_ours(app, term).await?;
+        for job in lot {
+            troubles.bear(step(app, term, *job, event).await)?;
+        }
+    }
+    Ok(())
 }
 
 async fn step(app: &AppState, term: &Term, job: JobId, event: Event<'_>) -> Result<()> {

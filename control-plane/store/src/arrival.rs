@@ -18,7 +18,7 @@ use squadron_core::{
 
 pub use self::{
     rule::{Rule, allow, disallow, is_allowed},
-    told::{Source, ToldJob, ToldRow},
+    told::{Page, Place, Source, ToldJob, ToldRow, UNREADABLE},
 };
 use crate::{Result, Store, at};
 

@@ -2,7 +2,8 @@
 //!
 //! Invariant: whoever changes the set counts the cluster's generation up under the lock of its row and writes the new number to
 //! the attempts that it changed, so at any moment all changes up to the generation are there and none above. A writer that counts
-//! the generation and notes nothing (an older control plane, a restored number) shows in `unmarked`.
+//! the generation and notes nothing (an older control plane, a restored number) shows in `unmarked`. What cannot be read of a row
+//! is taken for what harms least and told in `unread`; many clusters are read together, and none of them waits for one row.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,6 +57,8 @@ pub struct Read {
     pub last: Option<Place>,
     /// There is more behind the last.
     pub more: bool,
+    /// What of the set cannot be read, and what it is taken for.
+    pub unread: Vec<(AttemptId, String)>,
 }
 
 /// The new generations of clusters.
@@ -161,7 +164,8 @@ fn add(read: &mut Option<Read>, row: &PgRow) -> Result<()> {
         unmarked: unsigned(row.try_get("unmarked")?),
         timeline: unsigned(row.try_get("timeline")?),
     };
-    let empty = Read { moment, set: Vec::new(), removed: Vec::new(), last: None, more: false };
+    let empty =
+        Read { moment, set: Vec::new(), removed: Vec::new(), last: None, more: false, unread: Vec::new() };
     let read = read.get_or_insert(empty);
     let Some(id) = attempt_id(row)? else { return Ok(()) };
     let taken = i64::try_from(read.set.len() + read.removed.len()).unwrap_or(i64::MAX);
@@ -171,25 +175,30 @@ fn add(read: &mut Option<Read>, row: &PgRow) -> Result<()> {
     }
     read.last = Some((unsigned(row.try_get("changed_generation")?), id));
     if row.try_get("desired")? {
-        read.set.push(desired(id, row, row.try_get("manifest")?)?);
+        let (desired, unread) = desired(id, row, row.try_get("manifest")?)?;
+        read.unread.extend(unread.map(|unread| (id, unread)));
+        read.set.push(desired);
     } else {
         read.removed.push(id);
     }
     Ok(())
 }
 
-fn desired(id: AttemptId, row: &PgRow, manifest: Option<String>) -> Result<DesiredRow> {
-    Ok(DesiredRow {
+/// The row, and what of it cannot be read.
+fn desired(id: AttemptId, row: &PgRow, manifest: Option<String>) -> Result<(DesiredRow, Option<String>)> {
+    let (on_lost, unread) = policy(row.try_get("on_lost")?);
+    let row = DesiredRow {
         id,
         queue: row.try_get("queue")?,
         object_name: row.try_get("object_name")?,
         namespace: row.try_get("namespace")?,
         manifest,
-        on_lost: policy(row.try_get("on_lost")?)?,
+        on_lost,
         accepted_by: accepted_by(row)?,
         created: row.try_get("created")?,
         before: row.try_get("before")?,
-    })
+    };
+    Ok((row, unread))
 }
 
 /// For an integer column; what does not fit stays at its edge.
@@ -217,7 +226,7 @@ async fn whole(db: &mut PgConnection, cluster: ClusterId) -> Result<(i64, Vec<De
     let mut held = Vec::with_capacity(rows.len());
     for row in &rows {
         let Some(id) = attempt_id(row)? else { continue };
-        held.push(desired(id, row, row.try_get("rayjob")?)?);
+        held.push(desired(id, row, row.try_get("rayjob")?)?.0);
     }
     Ok((generation, held))
 }

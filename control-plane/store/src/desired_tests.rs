@@ -133,3 +133,27 @@ async fn many_streams_are_read_at_once_and_one_of_no_cluster_gets_nothing() {
         .collect();
     assert_eq!(sets, [Some(vec![]), None, Some(vec![job])]);
 }
+
+#[tokio::test]
+async fn a_word_that_cannot_be_read_waits_and_keeps_nothing_else_from_being_read() {
+    let store = testing::store().await;
+    let (east, west) = (fixture::cluster(&store, "east").await, fixture::cluster(&store, "west").await);
+    let broken = given(&store, east, "broken").await;
+    let (beside, there) = (given(&store, east, "beside").await, given(&store, west, "there").await);
+    let break_it = "update job set on_lost = repeat('x', $1::integer) where name = 'broken'";
+    fixture::execute(&store, break_it, 3).await;
+    let asks = [(east, Sender::new(0).ask()), (west, Sender::new(0).ask())];
+    let reads = store.desired_changes(&asks).await.unwrap();
+    let (here, elsewhere) = (reads[0].as_ref().unwrap(), reads[1].as_ref().unwrap());
+    let policies: Vec<_> = here.set.iter().map(|row| (row.id, row.on_lost)).collect();
+    assert_eq!(policies, [(broken, Policy::Wait), (beside, Policy::Wait)]);
+    assert_eq!((here.unread.len(), here.unread[0].0, &elsewhere.unread), (1, broken, &vec![]));
+    assert_eq!(elsewhere.set.iter().map(|row| row.id).collect::<Vec<_>>(), [there]);
+    assert_eq!(store.desired(east).await.unwrap().1.len(), 2, "an agent that takes no changes");
+    assert_eq!(store.held_by(&[east, west]).await.unwrap().len(), 3, "and whoever looks for lost clusters");
+    let row = store.job(&broken.job.to_string()).await.unwrap().unwrap();
+    assert_eq!(row.on_lost.policy, Policy::Wait);
+    let why = "its word cannot be read by this version of the control plane: \"xxx\" is no policy for a lost cluster; \
+               choose wait, fence or rerun";
+    assert_eq!(row.on_lost.because, why, "people see it at the job");
+}

@@ -144,7 +144,7 @@ fn held(row: &PgRow) -> Result<Option<Held>> {
     let live = Live {
         id,
         cluster: ClusterId(row.try_get("cluster_id")?),
-        policy: policy(row.try_get("on_lost")?)?,
+        policy: policy(row.try_get("on_lost")?).0,
         accepted: accepted_by(row)?.is_some() || row.try_get("created")?,
     };
     Ok(Some(Held { live, is_called_silent: row.try_get("is_called_silent")? }))

@@ -19,6 +19,9 @@ use crate::{
     sentence::{count, list},
 };
 
+/// Queues that the sentence names.
+const NAMED: usize = 5;
+
 /// What would be different.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Prospect {
@@ -137,7 +140,9 @@ impl Prospect {
         }
         let owing: BTreeSet<&str> = self.claims.iter().map(|claim| claim.queue.as_str()).collect();
         if !owing.is_empty() {
-            let names: Vec<String> = owing.iter().map(|name| (*name).to_owned()).collect();
+            let mut names: Vec<String> = owing.iter().take(NAMED).map(|name| (*name).to_owned()).collect();
+            let more = owing.len().saturating_sub(NAMED);
+            names.extend((more > 0).then(|| count(more, "more queue")));
             parts.push(format!("use of {} would be on loan, which others may claim", list(&names)));
         }
         list(&parts)

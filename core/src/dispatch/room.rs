@@ -52,8 +52,7 @@ impl Room {
     }
 
     fn of_node(&self, name: &str) -> Option<Resources> {
-        let at = self.nodes.binary_search_by(|(node, _)| (**node).cmp(name)).ok()?;
-        Some(self.nodes[at].1)
+        Some(self.nodes[self.index_of(name)?].1)
     }
 
     /// The lesser of both on every node; the nodes are the same.
@@ -108,24 +107,29 @@ impl Room {
     pub(crate) fn left_of(empty: &Room, cluster: &Cluster, stays: impl Fn(AttemptId) -> bool) -> Room {
         let mut room = empty.clone();
         room.subtract(cluster.pods.iter().filter(|pod| pod.attempt.is_none_or(&stays)));
-        room.reserve(&expected(cluster, stays));
+        room.reserve(expected(cluster).iter().filter(|pod| pod.attempt.is_none_or(&stays)));
         room
+    }
+
+    /// The node of this name.
+    pub(crate) fn index_of(&self, name: &str) -> Option<usize> {
+        self.nodes.binary_search_by(|(node, _)| (**node).cmp(name)).ok()
     }
 
     fn subtract<'a>(&mut self, pods: impl Iterator<Item = &'a Pod>) {
         for pod in pods.filter(|pod| !pod.node.is_empty()) {
-            if let Ok(at) = self.nodes.binary_search_by(|(node, _)| (**node).cmp(&pod.node)) {
+            if let Some(at) = self.index_of(&pod.node) {
                 self.nodes[at].1 = self.nodes[at].1 - pod.requests;
             }
         }
     }
 
     /// Takes the room of pods that have no node yet; one that fits nowhere takes none, as the scheduler leaves it out.
-    fn reserve(&mut self, pods: &[(Resources, Option<&NodeWish>)]) {
+    pub(crate) fn reserve<'p>(&mut self, pods: impl Iterator<Item = &'p Expected<'p>>) {
         let none = NodeWish::default();
-        for (requests, wish) in pods {
-            if let Some(index) = self.first_fit(*requests, wish.unwrap_or(&none)) {
-                self.nodes[index].1 = self.nodes[index].1 - *requests;
+        for pod in pods {
+            if let Some(index) = self.first_fit(pod.requests, pod.wish.unwrap_or(&none)) {
+                self.nodes[index].1 = self.nodes[index].1 - pod.requests;
             }
         }
     }
@@ -171,16 +175,26 @@ pub(crate) fn pod(role: &str) -> String {
     }
 }
 
-/// Requests of pods that will come, and the nodes that they ask for: unbound ones, and those that a live attempt still
-/// lacks. Largest first.
-fn expected(cluster: &Cluster, stays: impl Fn(AttemptId) -> bool) -> Vec<(Resources, Option<&NodeWish>)> {
-    let unbound = cluster.pods.iter().filter(|pod| pod.node.is_empty() && pod.attempt.is_none_or(&stays));
-    let unbound = unbound.map(|pod| (pod.requests, wish_of(cluster, pod)));
+/// A pod that will come.
+pub(crate) struct Expected<'a> {
+    /// Absent for a pod of no attempt.
+    pub(crate) attempt: Option<AttemptId>,
+    pub(crate) requests: Resources,
+    wish: Option<&'a NodeWish>,
+}
+
+/// Pods that have no node yet, and those that a live attempt still lacks. Largest first.
+pub(crate) fn expected(cluster: &Cluster) -> Vec<Expected<'_>> {
+    let unbound = cluster.pods.iter().filter(|pod| pod.node.is_empty());
+    let unbound = unbound.map(|pod| Expected {
+        attempt: pod.attempt,
+        requests: pod.requests,
+        wish: wish_of(cluster, pod),
+    });
     let seen = seen_per_role(&cluster.pods);
-    let attempts = cluster.attempts.iter().filter(|held| stays(held.id));
-    let lacking = attempts.flat_map(|held| lacking(held, &seen));
-    let mut pods: Vec<(Resources, Option<&NodeWish>)> = unbound.chain(lacking).collect();
-    pods.sort_by(|a, b| size(b.0).cmp(&size(a.0)).then_with(|| a.1.cmp(&b.1)));
+    let lacking = cluster.attempts.iter().flat_map(|held| lacking(held, &seen));
+    let mut pods: Vec<Expected<'_>> = unbound.chain(lacking).collect();
+    pods.sort_by(|a, b| size(b.requests).cmp(&size(a.requests)).then_with(|| a.wish.cmp(&b.wish)));
     pods
 }
 
@@ -202,12 +216,13 @@ fn seen_per_role(pods: &[Pod]) -> Seen<'_> {
     seen
 }
 
-fn lacking<'a>(held: &'a Held, seen: &Seen<'_>) -> Vec<(Resources, Option<&'a NodeWish>)> {
+fn lacking<'a>(held: &'a Held, seen: &Seen<'_>) -> Vec<Expected<'a>> {
     held.gang
         .iter()
         .flat_map(|part| {
             let there = seen.get(&(held.id, part.role.as_str())).copied().unwrap_or(0);
-            (there..part.count).map(|_| (part.requests, Some(&part.wish)))
+            let pod = || Expected { attempt: Some(held.id), requests: part.requests, wish: Some(&part.wish) };
+            (there..part.count).map(move |_| pod())
         })
         .collect()
 }

@@ -70,7 +70,7 @@ impl Record {
         json!({
             "side": self.side, "seed": self.seed, "round": self.round, "fault": self.fault.word(), "cluster": self.cluster,
             "lease_s": self.lease, "jobs": found.jobs, "moved": found.moved, "overlaps": found.overlaps,
-            "overlap_s": round(found.overlap_s), "kubelet_overlap_s": found.kubelet_overlap_s,
+            "overlap_s": round(found.overlap_s) + 0.0, "kubelet_overlap_s": found.kubelet_overlap_s + 0.0,
             "reverted": found.reverted,
             "gaps_s": all(&found.gaps_s), "restarts_s": all(&found.restarts_s), "needless": found.needless,
             "idle_s": all(&self.idle_s), "during_s": all(&self.during_s), "any_s": all(&self.any_s),
@@ -135,14 +135,14 @@ impl Record {
         let needless =
             if found.needless.is_empty() { "none".to_owned() } else { found.needless.join(" and ") };
         let problem = if self.problem.is_empty() { String::new() } else { format!("; {}", self.problem) };
-        let moved = if found.moved > 0 || self.fault.loses() {
+        let moved = if found.moved > 0 {
             let (gap, start) = (quantile(&found.gaps_s, 0.0), quantile(&found.restarts_s, 0.5));
             format!(
                 "{} of {} jobs moved, {} back, least gap {gap:.1} s, start after {start:.1} s",
                 found.moved, found.jobs, found.reverted
             )
         } else {
-            format!("{} jobs", found.jobs)
+            format!("none of {} jobs moved", found.jobs)
         };
         format!(
             "{} round {} {} of {}: {moved}; {} overlap ({:.1} s); stopped for nothing: {needless}; {:.0} s of {:.0} \

@@ -1864,10 +1864,14 @@ export interface components {
             as_of: string;
             /** @description What the text would change of the policy. */
             changes: components["schemas"]["PolicyChange"][];
-            /** @description Use that would be on loan, and so others could claim. */
+            /** @description Use that would be on loan, and so others could claim; the first hundred. */
             claims: components["schemas"]["WhatIfClaim"][];
-            /** @description Queues that would stand differently, by name, once what starts has started. */
+            /** Format: int32 */
+            claims_total: number;
+            /** @description Queues that would stand differently, once what starts has started; the first hundred by name. */
             queues: components["schemas"]["WhatIfQueue"][];
+            /** Format: int32 */
+            queues_total: number;
             /**
              * Format: int32
              * @description Jobs that would go on waiting for the same.

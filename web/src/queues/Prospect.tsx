@@ -20,7 +20,7 @@ export function Prospect({ told }: { told: WhatIf }) {
       <Jobs title="Would be asked to stop" left={told.stops_total - told.stops.length}>
         {told.stops.map((job) => <li key={job.id}><Link to={`/jobs/${job.id}`}>{job.id}</Link> of {job.queue} on {job.cluster}, for {job.makes_room_for}: <span className="muted">{job.sentence}</span></li>)}
       </Jobs>
-      <Jobs title="Would be on loan, which others may claim" left={0}>
+      <Jobs title="Would be on loan, which others may claim" left={told.claims_total - told.claims.length} noun="loan">
         {told.claims.map((claim) => (
           <li key={`${claim.queue} ${claim.flavor} ${claim.resource}`}>
             {claim.queue}, {claim.flavor} {claim.resource}: {amountOf(claim.resource, claim.borrowed_before)} → {amountOf(claim.resource, claim.borrowed)} borrowed
@@ -29,17 +29,18 @@ export function Prospect({ told }: { told: WhatIf }) {
         ))}
       </Jobs>
       {told.queues.length > 0 && <Queues told={told} />}
+      {told.queues_total > told.queues.length && <p className="muted">and {plural(told.queues_total - told.queues.length, "more queue")}</p>}
       {told.yaml && <Apply yaml={told.yaml} />}
     </section>
   );
 }
 
-function Jobs({ title, left, children }: { title: string; left: number; children: React.ReactNode[] }) {
+function Jobs({ title, left, noun = "job", children }: { title: string; left: number; noun?: string; children: React.ReactNode[] }) {
   if (children.length === 0) return null;
   return (
     <>
       <h3 className="section-title">{title}</h3>
-      <ul className="prospect-list">{children}{left > 0 && <li>and {plural(left, "more job")}</li>}</ul>
+      <ul className="prospect-list">{children}{left > 0 && <li>and {plural(left, `more ${noun}`)}</li>}</ul>
     </>
   );
 }

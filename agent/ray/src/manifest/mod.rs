@@ -37,6 +37,8 @@ pub struct ParsedRayJob {
     pub gang: Vec<GangMember>,
     /// Preferences that its annotations state; they can be read.
     pub preferences: Texts,
+    /// The only cluster that it may run on, by its annotation; whether there is such a cluster is not known here.
+    pub cluster: Option<String>,
 }
 
 /// Equal pods of a gang.
@@ -93,6 +95,7 @@ pub fn parse(text: &str) -> Result<ParsedRayJob, Vec<FieldError>> {
         labels: serde_json::from_value(labels.clone()).unwrap_or_default(),
         gang: gang::of(&manifest),
         preferences: preference::texts(&manifest),
+        cluster: preference::cluster(&manifest),
         manifest,
     })
 }

@@ -1,7 +1,10 @@
-//! Preferences that a manifest states by annotations, and a manifest that states others.
+//! Preferences and the pin that a manifest states by annotations, and a manifest that states others.
 
 use serde_json::{Map, Value};
-use squadron_core::preference::{Field, Texts, read};
+use squadron_core::{
+    job::marks,
+    preference::{Field, Texts, read},
+};
 
 use super::FieldError;
 use crate::object;
@@ -18,6 +21,12 @@ pub(super) fn texts(manifest: &Value) -> Texts {
     texts
 }
 
+/// The only cluster that it may run on, if it says so.
+pub(super) fn cluster(manifest: &Value) -> Option<String> {
+    let name = object::annotation(manifest, marks::CLUSTER).trim();
+    Some(name.to_owned()).filter(|name| !name.is_empty())
+}
+
 /// Everything that is wrong with what they say.
 pub(super) fn check(manifest: &Value) -> Vec<FieldError> {
     let faults = read(&texts(manifest)).err().unwrap_or_default();
@@ -28,13 +37,14 @@ pub(super) fn check(manifest: &Value) -> Vec<FieldError> {
     faults.into_iter().map(error).collect()
 }
 
-/// The manifest with these preferences as its annotations, so that its object says what was decided by.
-pub fn stating(manifest: &Value, texts: &Texts) -> Value {
+/// The manifest with this pin and these preferences as its annotations, so that its object says what was decided by.
+pub fn stating(manifest: &Value, cluster: Option<&str>, texts: &Texts) -> Value {
     let mut manifest = manifest.clone();
     let Some(metadata) = manifest.get_mut("metadata").and_then(Value::as_object_mut) else { return manifest };
     let stated = Field::ALL.into_iter().filter(|field| !texts.get(*field).is_empty());
-    let stated: Vec<(String, Value)> =
-        stated.map(|field| (field.annotation(), texts.get(field).into())).collect();
+    let stated = stated.map(|field| (field.annotation(), texts.get(field).into()));
+    let pinned = cluster.map(|name| (marks::CLUSTER.to_owned(), name.into()));
+    let stated: Vec<(String, Value)> = stated.chain(pinned).collect();
     if stated.is_empty() {
         return manifest;
     }
@@ -69,11 +79,19 @@ mod tests {
         let mut others = Texts::default();
         others.set(Field::Spot, "never".to_owned());
         others.set(Field::MaxPrice, "3 EUR".to_owned());
-        let stated = stating(&manifest, &others);
+        let stated = stating(&manifest, None, &others);
         let expected = json!({"squadron.dev/prefer": "west", "squadron.dev/spot": "never", "squadron.dev/max-price": "3 EUR"});
         assert_eq!(stated["metadata"]["annotations"], expected);
-        assert_eq!(texts(&stating(&json!({"metadata": {}}), &others)), others);
-        assert_eq!(texts(&stating(&json!({"metadata": {"annotations": null}}), &others)), others);
-        assert_eq!(stating(&manifest, &Texts::default()), manifest);
+        assert_eq!(texts(&stating(&json!({"metadata": {}}), None, &others)), others);
+        assert_eq!(texts(&stating(&json!({"metadata": {"annotations": null}}), None, &others)), others);
+        assert_eq!(stating(&manifest, None, &Texts::default()), manifest);
+    }
+    #[test]
+    fn a_pin_is_read_and_stated_and_a_blank_one_pins_nothing() {
+        let pinned = |name: &str| json!({"metadata": {"annotations": {"squadron.dev/cluster": name}}});
+        assert_eq!(cluster(&pinned(" west")).as_deref(), Some("west"));
+        assert_eq!((cluster(&pinned(" ")), cluster(&json!({"metadata": {}}))), (None, None));
+        let stated = stating(&pinned("west"), Some("east"), &Texts::default());
+        assert_eq!(stated, pinned("east"));
     }
 }

@@ -6,7 +6,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use squadron_core::{nearest::nearest, quantity};
+use squadron_core::{
+    nearest::nearest,
+    preference::{Field, Texts, read},
+    quantity,
+};
 
 use super::Submission;
 use crate::{manifest::FieldError, validate};
@@ -14,6 +18,7 @@ use crate::{manifest::FieldError, validate};
 /// Ray's own key for the name that its dashboard shows.
 pub(super) const JOB_NAME: &str = "job_name";
 const PREFIX: &str = "squadron.dev/";
+/// Beside the names of preferences.
 const KEYS: [&str; 11] = [
     "queue",
     "cluster",
@@ -41,6 +46,8 @@ pub struct Choices {
     pub workers: Option<u32>,
     pub worker: Size,
     pub head: Size,
+    /// They can be read.
+    pub preferences: Texts,
 }
 
 /// What one pod's Ray container asks for, as Kubernetes quantities.
@@ -70,6 +77,7 @@ pub fn choices(submission: &Submission) -> Result<Choices, Vec<FieldError>> {
         workers: reader.number("workers", MOST_WORKERS),
         worker: reader.size("worker"),
         head: reader.size("head"),
+        preferences: reader.preferences(),
     };
     reader.check_texts(&choices);
     if reader.found.is_empty() { Ok(choices) } else { Err(reader.found) }
@@ -77,13 +85,14 @@ pub fn choices(submission: &Submission) -> Result<Choices, Vec<FieldError>> {
 
 fn unknown(metadata: &BTreeMap<String, String>) -> Vec<FieldError> {
     let ours = metadata.keys().filter_map(|key| key.strip_prefix(PREFIX));
-    let strange = ours.filter(|key| !KEYS.contains(key));
+    let known: Vec<&str> = KEYS.into_iter().chain(Field::ALL.map(Field::word)).collect();
+    let strange = ours.filter(|key| !known.contains(key));
     strange
         .map(|key| {
             let key: String = key.chars().take(60).collect();
-            let hint = match nearest(&key, KEYS) {
+            let hint = match nearest(&key, known.iter().copied()) {
                 Some(near) => format!("did you mean {PREFIX}{near}?"),
-                None => format!("known keys: {PREFIX}{{{}}}", KEYS.join(", ")),
+                None => format!("known keys: {PREFIX}{{{}}}", known.join(", ")),
             };
             error(&key, &format!("is no key that Squadron knows; {hint}"))
         })
@@ -142,6 +151,23 @@ impl Reader<'_> {
         }
         self.found.push(error(key, rule));
         None
+    }
+
+    /// Read by the same code as annotations. One that is blank is refused, so that no rule is missing by an oversight.
+    fn preferences(&mut self) -> Texts {
+        let mut texts = Texts::default();
+        for field in Field::ALL {
+            match self.text(field.word()) {
+                Some(text) if text.trim().is_empty() => {
+                    self.found.push(error(field.word(), "is empty; leave it out or say something"));
+                }
+                Some(text) => texts.set(field, text),
+                None => {}
+            }
+        }
+        let faults = read(&texts).err().unwrap_or_default();
+        self.found.extend(faults.iter().map(|fault| error(fault.field.word(), &fault.problem)));
+        texts
     }
 
     fn check_texts(&mut self, choices: &Choices) {

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use serde_json::{Value, json};
-use squadron_core::{job::JobState, time::Timestamp};
+use squadron_core::{job::JobState, preference::Field, time::Timestamp};
 
 use super::*;
 use crate::manifest;
@@ -77,6 +77,26 @@ fn metadata_chooses_place_image_and_size() {
 }
 
 #[test]
+fn metadata_states_preferences_as_annotations_do() {
+    let mut metadata = serde_json::Map::new();
+    for (field, text) in [
+        (Field::Prefer, "west"),
+        (Field::Avoid, "region=eu-west-1"),
+        (Field::Data, "imagenet"),
+        (Field::Spread, "sweep-7"),
+        (Field::Residency, "eu-west-1"),
+        (Field::MaxPrice, "12.50 EUR"),
+        (Field::Spot, "never"),
+    ] {
+        metadata.insert(field.annotation(), text.into());
+    }
+    let chosen = choices(&with_metadata(&Value::Object(metadata.clone()))).unwrap();
+    for field in Field::ALL {
+        assert_eq!(metadata[&field.annotation()], chosen.preferences.get(field), "{}", field.word());
+    }
+}
+
+#[test]
 fn the_driver_gets_what_it_asked_for() {
     let asked = submission(&json!({
         "runtime_env": {"working_dir": "gcs://_ray_pkg_1.zip", "py_modules": ["gcs://m.whl", "https://x/y.zip", "gcs://m.whl"]},
@@ -110,6 +130,12 @@ fn wrong_keys_and_values_are_named() {
         (json!({"squadron.dev/worker-cpus": "1"}), "add squadron.dev/workers"),
         (json!({"squadron.dev/image": "a b"}), "must be the address of an image"),
         (json!({"squadron.dev/cluster": ""}), "is empty"),
+        (json!({"squadron.dev/residency": " "}), "metadata[\"squadron.dev/residency\"]: is empty"),
+        (
+            json!({"squadron.dev/spot": "no"}),
+            "metadata[\"squadron.dev/spot\"]: \"no\" is not known; write never or allow",
+        ),
+        (json!({"squadron.dev/max_price": "3 EUR"}), "did you mean squadron.dev/max-price?"),
     ] {
         let found = errors(&metadata, None);
         assert!(found.len() == 1 && found[0].contains(words), "{metadata}: {found:?}");

@@ -3,6 +3,7 @@
 use squadron_api::error::Code;
 use squadron_core::{
     id::ClusterId,
+    job::marks,
     lease::QueueLease,
     name::QueueName,
     named::{self, Misnamed, PRIORITY_LABEL, Wrong},
@@ -60,7 +61,24 @@ fn refused(wrong: &Misnamed) -> Api {
     Api::new(code, wrong.detail.clone(), next)
 }
 
-pub async fn cluster(app: &AppState, name: &str) -> Result<ClusterId> {
+/// The only cluster that the job may use: the request's, or else that of the manifest's annotation.
+pub async fn pin(app: &AppState, asked: Option<&str>, parsed: &ParsedRayJob) -> Result<Option<ClusterId>> {
+    let Some(name) = asked.or(parsed.cluster.as_deref()) else { return Ok(None) };
+    let found = cluster(app, name).await;
+    let pinned = found.map_err(|error| if asked.is_some() { error } else { annotated(error) });
+    pinned.map(Some)
+}
+
+/// Says where the name stands.
+fn annotated(mut error: Api) -> Api {
+    if error.code == Code::NotFound {
+        error.detail =
+            format!("the manifest is pinned by its annotation {}, and {}", marks::CLUSTER, error.detail);
+    }
+    error
+}
+
+async fn cluster(app: &AppState, name: &str) -> Result<ClusterId> {
     let found = app.store.cluster_named(name).await?;
     found
         .map(|cluster| cluster.id)

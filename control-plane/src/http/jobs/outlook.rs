@@ -29,7 +29,7 @@ use crate::{
     http::{
         auth::Caller,
         error::{Api, Result},
-        looks,
+        looks::{self, Seat},
     },
     state::AppState,
 };
@@ -56,8 +56,9 @@ pub async fn of_manifest(
     submit::refuse_extras(&parsed)?;
     let class = known::priority(&app, None, &parsed).await?;
     let job = new.waiting(class.map_or(0, |class| class.value));
+    let seat = looks::seat().await?;
     let input = submit::fleet(&app, vec![job.clone()]).await?;
-    Ok(Json(look(&app, input, job).await?))
+    Ok(Json(look(&app, seat, input, job).await?))
 }
 
 /// Where a job that waits would go now.
@@ -71,8 +72,9 @@ pub async fn of_job(
     let row = find_for(&app, &caller, &job).await?;
     match app.store.waiting_job(row.id).await? {
         Some(waiting) => {
+            let seat = looks::seat().await?;
             let input = submit::fleet(&app, vec![waiting.clone()]).await?;
-            Ok(Json(look(&app, input, waiting).await?))
+            Ok(Json(look(&app, seat, input, waiting).await?))
         }
         None => Err(Api::new(
             Code::Conflict,
@@ -82,9 +84,9 @@ pub async fn of_job(
     }
 }
 
-async fn look(app: &AppState, input: Input, job: Waiting) -> Result<Where> {
+async fn look(app: &AppState, seat: Seat, input: Input, job: Waiting) -> Result<Where> {
     let id = job.job;
-    let (input, found) = decide(input, id).await?;
+    let (input, found) = decide(seat, input, id).await?;
     let found = found.ok_or_else(|| gone(id))?;
     let asks = gang_total(&job.gang);
     let name_of =
@@ -124,8 +126,8 @@ async fn look(app: &AppState, input: Input, job: Waiting) -> Result<Where> {
     })
 }
 
-async fn decide(input: Input, job: JobId) -> Result<(Input, Option<Outlook>)> {
-    looks::look(move || {
+async fn decide(seat: Seat, input: Input, job: JobId) -> Result<(Input, Option<Outlook>)> {
+    seat.look(move || {
         let found = outlook(&input, job);
         (input, found)
     })

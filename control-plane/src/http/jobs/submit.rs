@@ -266,10 +266,7 @@ async fn new_job(
         .map_err(|refusal| policy_refused(&refusal))?;
     let texts = request.preferences.clone().over(parsed.preferences.clone());
     let preferences = read(&texts).map_err(|faults| preferences_refused(&faults))?;
-    let pinned = match &request.cluster {
-        Some(name) => Some(known::cluster(app, name).await?),
-        None => None,
-    };
+    let pinned = known::pin(app, request.cluster.as_deref(), parsed).await?;
     let namespace = K8sName::new(parsed.namespace.as_deref().unwrap_or("default"))?;
     Ok(NewJob {
         id: JobId(Uuid::now_v7()),
@@ -279,7 +276,7 @@ async fn new_job(
         queue: queue.to_string(),
         owner: caller.actor.subject.clone(),
         manifest: request.manifest.clone(),
-        rayjob: manifest::stating(&parsed.manifest, &texts).to_string(),
+        rayjob: manifest::stating(&parsed.manifest, request.cluster.as_deref(), &texts).to_string(),
         gang: gang(parsed, &preferences),
         pinned,
         preferences,

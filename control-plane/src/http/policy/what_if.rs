@@ -2,7 +2,7 @@
 //! changed policy.
 //!
 //! Invariant: a text is read, checked and refused exactly as it would be by applying it, and nothing is written. Lists of
-//! jobs are bounded and what they leave out is counted; queues and their claims are listed in full.
+//! jobs, loans and queues are bounded, and what they leave out is counted; the changes of the policy and their text are whole.
 
 use axum::{
     Json,
@@ -35,11 +35,16 @@ use squadron_core::{
 use super::{held, in_use, refused, shown};
 use crate::{
     clock,
-    http::{error::Result, jobs::submit, looks, standing},
+    http::{
+        error::Result,
+        jobs::submit,
+        looks::{self, Seat},
+        standing,
+    },
     state::AppState,
 };
 
-/// Jobs of a kind that are listed.
+/// Jobs of a kind, loans and queues that are listed.
 const LISTED: usize = 100;
 /// Nominal quotas that can be edited at once.
 const MOST_EDITS: usize = 100;
@@ -54,17 +59,19 @@ pub async fn of_text(
     body: String,
 ) -> Result<Json<WhatIf>> {
     let declared = yaml::read(&body).map_err(refused)?;
+    let seat = looks::seat().await?;
     let input = submit::counted_fleet(&app).await?;
-    Ok(Json(compare(&app, input, &declared, query.prune).await?))
+    Ok(Json(compare(&app, seat, input, &declared, query.prune).await?))
 }
 
 /// The same for other nominal quotas of queues that have some.
 #[utoipa::path(post, path = route::QUEUE_WHAT_IF, tag = "queues", operation_id = "what_if", request_body = QuotaEdits,
     responses((status = 200, body = WhatIf)))]
 pub async fn of_edits(State(app): State<AppState>, Json(request): Json<QuotaEdits>) -> Result<Json<WhatIf>> {
+    let seat = looks::seat().await?;
     let input = submit::counted_fleet(&app).await?;
     let declared = edited(&input.policy, &request.edits).map_err(|problem| refused(vec![problem]))?;
-    Ok(Json(compare(&app, input, &declared, false).await?))
+    Ok(Json(compare(&app, seat, input, &declared, false).await?))
 }
 
 /// The queues with their other quotas, as if a text had declared them.
@@ -103,7 +110,13 @@ fn edited(policy: &Policy, edits: &[QuotaEdit]) -> std::result::Result<Declared,
     Ok(declared)
 }
 
-async fn compare(app: &AppState, input: Input, declared: &Declared, prune: bool) -> Result<WhatIf> {
+async fn compare(
+    app: &AppState,
+    seat: Seat,
+    input: Input,
+    declared: &Declared,
+    prune: bool,
+) -> Result<WhatIf> {
     let target = declared.onto(&input.policy, prune);
     let faults = check(&target);
     if !faults.is_empty() {
@@ -115,7 +128,7 @@ async fn compare(app: &AppState, input: Input, declared: &Declared, prune: bool)
         return Err(in_use(kept));
     }
     let yaml = yaml::write(&named(&changes, &target));
-    let told = looks::look(move || prospect(&input, &target)).await?;
+    let told = seat.look(move || prospect(&input, &target)).await?;
     Ok(answer(told, &changes, yaml))
 }
 
@@ -148,8 +161,10 @@ fn answer(told: Prospect, changes: &[Change], yaml: String) -> WhatIf {
         same,
         stops_total: number(told.stops.len()),
         stops: told.stops.into_iter().take(LISTED).map(stop).collect(),
-        claims: told.claims.into_iter().map(claim).collect(),
-        queues: told.queues.into_iter().map(|(name, pair)| queue(name, &pair)).collect(),
+        claims_total: number(told.claims.len()),
+        claims: told.claims.into_iter().take(LISTED).map(claim).collect(),
+        queues_total: number(told.queues.len()),
+        queues: told.queues.into_iter().take(LISTED).map(|(name, pair)| queue(name, &pair)).collect(),
         as_of: clock::now(),
     }
 }

@@ -7,13 +7,15 @@ use serde_json::{Value, json};
 use squadron_core::id::ClusterId;
 use squadron_store::{cursor::Position, node, testing::fixture};
 
-use crate::http::jobs::tests::Room;
+use crate::http::{jobs::tests::Room, looks};
+
+/// Every node has it.
+const FLAVOR: &str = "apiVersion: squadron.dev/v1\nkind: Flavor\nmetadata: {name: any}\n";
 
 /// Every node has the flavor `any`; research has so many of its cores.
 fn policy(cores: u32) -> String {
     format!(
-        "apiVersion: squadron.dev/v1\nkind: Flavor\nmetadata: {{name: any}}\n---\n\
-         apiVersion: squadron.dev/v1\nkind: Queue\nmetadata: {{name: research}}\nspec:\n  flavors:\n  - name: any\n    resources:\n    \
+        "{FLAVOR}---\napiVersion: squadron.dev/v1\nkind: Queue\nmetadata: {{name: research}}\nspec:\n  flavors:\n  - name: any\n    resources:\n    \
          - {{name: cpu, nominalQuota: {cores}}}\n    - {{name: memory, nominalQuota: 1Ti}}\n"
     )
 }
@@ -118,8 +120,46 @@ async fn only_who_may_declare_policy_asks_and_a_bad_text_is_refused_as_by_applyi
     let (same, put) = room.ask("admin", Method::PUT, "/api/v1/policy", bad).await;
     assert_eq!((status, &told["fields"]), (same, &put["fields"]));
     fixture::queued(&room.app.store, "train").await;
-    let only_flavor =
-        Value::String("apiVersion: squadron.dev/v1\nkind: Flavor\nmetadata: {name: any}\n".into());
+    let only_flavor = Value::String(FLAVOR.into());
     let (status, kept) = room.told("admin", "/api/v1/policy/what-if?prune=true", only_flavor).await;
     assert_eq!((status, &kept["code"]), (StatusCode::CONFLICT, &json!("SQD-1004")), "{kept}");
+}
+
+#[tokio::test]
+async fn the_fleet_is_read_when_it_is_the_looks_turn() {
+    let room = Room::new().await;
+    east(&room).await;
+    room.ask("admin", Method::PUT, "/api/v1/policy", Value::String(policy(0))).await;
+    let seats = [looks::seat().await.ok().unwrap(), looks::seat().await.ok().unwrap()];
+    let asked = room.told("admin", "/api/v1/policy/what-if", Value::String(policy(4)));
+    let meanwhile = async {
+        // Time enough to read it too early.
+        for _ in 0..50 {
+            room.get("/api/v1/queues").await;
+        }
+        fixture::queued(&room.app.store, "train").await;
+        drop(seats);
+    };
+    let ((status, told), ()) = tokio::join!(asked, meanwhile);
+    assert_eq!((status, &told["starts_total"]), (StatusCode::OK, &json!(1)), "{told}");
+}
+
+#[tokio::test]
+async fn queues_are_cut_and_what_is_left_out_is_counted() {
+    let room = Room::new().await;
+    let many = |cores: u32| {
+        let queue = |number: u32| {
+            format!(
+                "---\napiVersion: squadron.dev/v1\nkind: Queue\nmetadata: {{name: q{number:03}}}\n\
+                 spec: {{flavors: [{{name: any, resources: [{{name: cpu, nominalQuota: {cores}}}]}}]}}\n"
+            )
+        };
+        Value::String(format!("{FLAVOR}{}", (0..120).map(queue).collect::<String>()))
+    };
+    room.ask("admin", Method::PUT, "/api/v1/policy", many(1)).await;
+    let (status, told) = room.told("admin", "/api/v1/policy/what-if", many(2)).await;
+    assert_eq!((status, &told["queues_total"]), (StatusCode::OK, &json!(120)), "{status}");
+    let queues = told["queues"].as_array().unwrap();
+    assert_eq!((queues.len(), &queues[99]["name"]), (100, &json!("q099")));
+    assert_eq!(told["changes"].as_array().unwrap().len(), 120, "what would be applied is whole");
 }

@@ -4,7 +4,7 @@ use axum::{Json, body::Bytes, extract::State};
 use rand::seq::IndexedRandom as _;
 use serde_json::{Value, json};
 use squadron_api::{error::Code, job::SubmitRequest};
-use squadron_core::{name::QueueName, preference::Texts};
+use squadron_core::name::QueueName;
 use squadron_ray::{
     manifest,
     submission::{self, Choices, Submission},
@@ -78,7 +78,7 @@ async fn request(
         cluster: choices.cluster.clone(),
         priority_class: None,
         on_lost: None,
-        preferences: Texts::default(),
+        preferences: choices.preferences.clone(),
         dry_run: false,
     })
 }

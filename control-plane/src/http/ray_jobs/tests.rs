@@ -149,6 +149,34 @@ async fn what_no_head_would_take_is_refused_and_nothing_is_left() {
 }
 
 #[tokio::test]
+async fn metadata_says_where_a_submission_may_and_would_rather_run() {
+    let client = Client::new().await;
+    let asked = |metadata: Value| json!({"entrypoint": "x", "submission_id": "s", "metadata": metadata});
+    for (metadata, words) in [
+        (
+            json!({"squadron.dev/prefer": "west", "squadron.dev/avoid": "west"}),
+            "metadata[\"squadron.dev/avoid\"]: is west as well as preferred",
+        ),
+        (
+            json!({"squadron.dev/max-price": "12"}),
+            "\"12\" is no price for an hour; write for example 12.50 EUR",
+        ),
+        (json!({"squadron.dev/cluster": "nowhere"}), "there is no cluster nowhere"),
+    ] {
+        let (status, text) = client.submit(asked(metadata)).await;
+        assert!(status.is_client_error() && text.contains(words), "{status}: {text}");
+    }
+    let store = &client.room.app.store;
+    fixture::cluster(store, "east").await;
+    let heard = "update cluster set last_heard_at = to_timestamp($1::float8 / 1000000)";
+    fixture::execute(store, heard, clock::now().0).await;
+    assert_eq!(client.submit(asked(json!({"squadron.dev/residency": "eu-west-1"}))).await.0, StatusCode::OK);
+    client.room.settle().await;
+    let why = client.room.get("/api/v1/jobs/s/why").await;
+    assert_eq!(why["blockers"][0]["code"], "RESIDENCY", "{why}");
+}
+
+#[tokio::test]
 async fn a_token_comes_by_every_way_of_ray_s_client() {
     let client = Client::new().await;
     let ask = async |header: Option<(&str, &str)>| {

@@ -33,6 +33,12 @@ fn rule() -> Rule {
     Rule { namespace: "ml".into(), queue: "research".into(), created_at: NOW, created_by: "ann".into() }
 }
 
+/// The first of a cluster's objects on which something is to be told.
+async fn to_tell(store: &Store, cluster: ClusterId, limit: u32) -> Vec<ToldRow> {
+    let page = Page { cluster, after: None, limit };
+    store.arrivals_to_tell(&[page]).await.unwrap().remove(0)
+}
+
 /// A store with a cluster, a job, and a connection.
 async fn begun() -> (Store, ClusterId, JobId, sqlx::pool::PoolConnection<sqlx::Postgres>) {
     let store = testing::store().await;
@@ -92,19 +98,19 @@ async fn an_object_is_told_of_until_it_tells_the_end_itself() {
     let (store, east, job, mut db) = begun().await;
     refused(&mut db, east, &fact("r"), &not_allowed(), NOW).await.unwrap();
     imported(&mut db, east, &fact("u"), job, NOW).await.unwrap();
-    let told = store.arrivals_to_tell(10).await.unwrap();
+    let told = to_tell(&store, east, 10).await;
     let words: Vec<_> = told.iter().map(|row| (row.uid.as_str(), row.sentence.as_str())).collect();
-    assert_eq!(words, [("r", "may not"), ("u", "queued in research")]);
-    assert_eq!(told[1].job.as_ref().unwrap().state, JobState::Queued);
+    assert_eq!(words, [("u", "queued in research"), ("r", "may not")]);
+    assert_eq!(told[0].job.as_ref().unwrap().state, JobState::Queued);
     let settled = ArrivalFact { settled: true, ..fact("u") };
     stays(&mut db, east, &settled, true, NOW).await.unwrap();
-    let told = store.arrivals_to_tell(10).await.unwrap();
-    assert_eq!((told.len(), told[1].edited), (2, true), "the job goes on, whatever the object says");
+    let told = to_tell(&store, east, 10).await;
+    assert_eq!((told.len(), told[0].edited), (2, true), "the job goes on, whatever the object says");
     sqlx::query("update job set ended_at = submitted_at").execute(&mut *db).await.unwrap();
     stays(&mut db, east, &settled, false, NOW).await.unwrap();
-    assert_eq!(store.arrivals_to_tell(10).await.unwrap().len(), 1);
+    assert_eq!(to_tell(&store, east, 10).await.len(), 1);
     stays(&mut db, east, &fact("u"), false, NOW).await.unwrap();
-    assert_eq!(store.arrivals_to_tell(10).await.unwrap().len(), 2, "somebody wrote over the end");
+    assert_eq!(to_tell(&store, east, 10).await.len(), 2, "somebody wrote over the end");
 }
 
 #[tokio::test]
@@ -116,10 +122,36 @@ async fn refused_objects_hide_neither_jobs_nor_other_clusters() {
     }
     imported(&mut db, east, &fact("u"), job, NOW).await.unwrap();
     refused(&mut db, west, &fact("w"), &not_allowed(), NOW).await.unwrap();
-    let told = store.arrivals_to_tell(2).await.unwrap();
-    let mut uids: Vec<_> = told.iter().map(|row| row.uid.as_str()).collect();
-    uids.sort_unstable();
-    assert_eq!(uids, ["a", "u", "w"]);
+    let mut pages = [east, west].map(|cluster| Page { cluster, after: None, limit: 2 });
+    let told = store.arrivals_to_tell(&pages).await.unwrap();
+    let uids = |rows: &[ToldRow]| rows.iter().map(|row| row.uid.clone()).collect::<Vec<_>>();
+    assert_eq!((uids(&told[0]), uids(&told[1])), (vec!["u".into(), "a".into()], vec!["w".into()]));
+    pages[0].after = told[0].last().map(|row| row.place.clone());
+    pages[1].after = told[1].last().map(|row| row.place.clone());
+    let told = store.arrivals_to_tell(&pages).await.unwrap();
+    assert_eq!((uids(&told[0]), told[1].len()), (vec!["b".into(), "c".into()], 0));
+}
+
+#[tokio::test]
+async fn what_became_of_single_jobs_is_read_by_their_ids() {
+    let (store, east, job, mut db) = begun().await;
+    imported(&mut db, east, &fact("u"), job, NOW).await.unwrap();
+    let read = async || store.arrivals_of(&[job, JobId(east.0)]).await.unwrap();
+    let [(row, stands)] = read().await.try_into().unwrap();
+    assert_eq!((row.uid.as_str(), row.job.unwrap().id, stands), ("u", job, true));
+    gone(&mut db, east, "u", NOW).await.unwrap();
+    assert!(!read().await[0].1);
+}
+
+#[tokio::test]
+async fn a_job_that_cannot_be_read_keeps_no_other_from_being_told() {
+    let (store, east, job, mut db) = begun().await;
+    imported(&mut db, east, &fact("u"), job, NOW).await.unwrap();
+    refused(&mut db, east, &fact("r"), &not_allowed(), NOW).await.unwrap();
+    fixture::execute(&store, "update job set state = repeat('x', $1::integer)", 3).await;
+    let told = to_tell(&store, east, 10).await;
+    assert_eq!((told.len(), told[0].refusal.as_str(), &told[0].job), (2, UNREADABLE, &None));
+    assert!(told[0].sentence.ends_with("\"xxx\" is no state"), "{}", told[0].sentence);
 }
 
 #[tokio::test]
@@ -129,7 +161,7 @@ async fn an_object_goes_once_and_stays_known() {
     assert_eq!(gone(&mut db, east, "stranger", NOW).await.unwrap(), None);
     assert_eq!(gone(&mut db, east, "u", NOW).await.unwrap(), Some(job));
     assert_eq!(gone(&mut db, east, "u", NOW).await.unwrap(), None, "told twice is told once");
-    assert_eq!(store.arrivals_to_tell(10).await.unwrap(), []);
+    assert_eq!(to_tell(&store, east, 10).await, []);
     assert!(matches!(lock(&mut db, east, "u").await.unwrap(), Known::Imported { .. }));
     assert_eq!(store.source_of_job(job).await.unwrap().unwrap().gone_at, Some(NOW));
 }

@@ -288,6 +288,7 @@ fn matching(query: &mut QueryBuilder<Postgres>, filter: &Filter, state: &str) {
 }
 
 fn read(row: &PgRow) -> Result<JobRow> {
+    let (policy, unread) = policy(row.try_get("on_lost")?);
     let small = |name| -> Result<Option<u32>> {
         Ok(row.try_get::<Option<i32>, _>(name)?.and_then(|number| u32::try_from(number).ok()))
     };
@@ -316,10 +317,7 @@ fn read(row: &PgRow) -> Result<JobRow> {
         cancelled_by: row.try_get("cancelled_by")?,
         priority_class: row.try_get("priority_class")?,
         priority: row.try_get("priority")?,
-        on_lost: Chosen {
-            policy: policy(row.try_get("on_lost")?)?,
-            because: row.try_get("on_lost_because")?,
-        },
+        on_lost: Chosen { policy, because: unread.map_or_else(|| row.try_get("on_lost_because"), Ok)? },
     })
 }
 
@@ -327,8 +325,14 @@ pub(crate) fn state(word: &str) -> Result<JobState> {
     JobState::from_word(word).ok_or_else(|| StoreError::corrupt("job", format!("{word:?} is no state")))
 }
 
-pub(crate) fn policy(word: &str) -> Result<Policy> {
-    word.parse().map_err(|refusal: Refusal| StoreError::corrupt("job", refusal.to_string()))
+/// What a job says of the loss of its cluster. A word that this version cannot read is taken for `wait`, by which nothing is
+/// stopped and nothing started twice, and the clause says so: one such row must keep no other from being read.
+pub(crate) fn policy(word: &str) -> (Policy, Option<String>) {
+    let unread = |refusal: Refusal| {
+        let problem = format!("its word cannot be read by this version of the control plane: {refusal}");
+        (Policy::Wait, Some(problem))
+    };
+    word.parse().map_or_else(unread, |policy| (policy, None))
 }
 
 pub(crate) fn gang(row: &PgRow) -> Result<Vec<GangPart>> {

@@ -7,7 +7,10 @@
 //! job is stopped whose tenant is within it; none stops that has run less than its protected time, which doubles with
 //! every stop it suffered. Fails by stopping nothing: the head then waits for whatever ends, and is looked at again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    convert::Infallible,
+};
 
 use crate::dispatch::{
     book::{Book, Millis, claim::Claim, rank::Rank},
@@ -194,8 +197,9 @@ impl Book {
 
 /// The last one chosen may have made others needless: spares those that would lose most.
 fn spare_needless(chosen: Vec<Victim>, missing: i64, site: usize) -> Plan {
-    let enough = |rest: &[Victim]| rest.iter().map(|victim| victim.milli).sum::<i64>() >= missing;
-    let chosen = spare(chosen, |victim| (victim.lost(), victim.job), enough);
+    let sum = |rest: &[Victim]| rest.iter().map(|victim| victim.milli).sum::<i64>();
+    let enough = |rest: &[Victim], _: &Victim| Ok::<_, Infallible>(sum(rest) >= missing);
+    let Ok(chosen) = spare(chosen, |victim| (victim.lost(), victim.job), enough);
     let lost = chosen.iter().map(Victim::lost).sum();
     Plan { lost, site, victims: chosen.iter().map(|victim| victim.job).collect() }
 }

@@ -77,6 +77,21 @@ fn a_cut_turns_use_into_loans_and_tells_what_is_beyond_them() {
 }
 
 #[test]
+fn a_sentence_names_a_few_queues_and_counts_the_others() {
+    let claim = |number: u32| Claim {
+        queue: format!("q{number}"),
+        flavor: "h100".into(),
+        resource: Resource::Gpu,
+        before: 0,
+        after: 1,
+        beyond: 0,
+    };
+    let told = Prospect { claims: (1..=9).map(claim).collect(), ..Prospect::default() };
+    let words = "use of q1, q2, q3, q4, q5 and 4 more queues would be on loan, which others may claim";
+    assert!(told.sentence().ends_with(words), "{}", told.sentence());
+}
+
+#[test]
 fn the_same_policy_changes_nothing() {
     let mut input = company(4, 4, 16);
     input.waiting = vec![job_of("a", 1, 20), job_of("b", 2, 1)];

@@ -27,7 +27,7 @@ use crate::{
             whatif::{Case, words},
         },
         plan::Pass,
-        preempt::waits_for,
+        preempt::{CUT, waits_for},
         site::is_allowed,
     },
     id::JobId,
@@ -95,7 +95,8 @@ fn told(pass: &Pass<'_>, left: &[Left<'_>], overtakers: &Overtakers<'_>) -> Vec<
         let placed = overtakers.get(queue[0].job.queue.as_str()).map_or(&[][..], Vec::as_slice);
         for (position, Left { job, blockers, borrows }) in (1..).zip(queue) {
             let later = placed.len() - placed.partition_point(|other| *other < (job.submitted_at, job.job));
-            let note = kept_for(pass, job);
+            let mut note = kept_for(pass, job);
+            note.push_str(if pass.claimed.cut.contains(&job.job) { CUT } else { "" });
             let place = Place { position, length, about: false, of_about: false };
             let sentence = waits(&job.queue, Some(place), later, blockers, &note);
             let (job, borrows, blockers) = (job.job, *borrows, Arc::clone(blockers));

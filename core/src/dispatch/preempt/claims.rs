@@ -1,6 +1,7 @@
 //! Claims: room that is being made, and that is the beneficiary's once it is there.
 //!
-//! A claim whose victims are gone is honoured before anything else is placed. While they still leave, what comes free is
+//! Claims are honoured in the order in which others were asked to stop, before anything else is placed. One whose victims are gone
+//! starts beside what is kept for those before it. While they still leave, what comes free is
 //! kept: others may take only what they could have beside the beneficiary on paper. So it is while other room that the plan
 //! counted still leaves. Invariant: a job with a claim starts there or not at all, so what was stopped for it was not stopped
 //! in vain; a claim is dropped when it cannot be honoured with all that leaves gone, or when it has waited too long.
@@ -10,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     dispatch::{
         Held, Waiting,
+        group::Look,
         pack::{Charge, Packing},
         plan::Pass,
         preempt::{Claim, Making, STUCK_AFTER_MS, Stop, paper::Paper, search::Plan, words},
@@ -28,6 +30,8 @@ pub(in crate::dispatch) struct Claimed<'a> {
     pub(in crate::dispatch) coming: Vec<Coming<'a>>,
     /// Jobs whose claims do not hold any more.
     pub(in crate::dispatch) dropped: Vec<JobId>,
+    /// Jobs for which nobody was found within the steps of the pass.
+    pub(in crate::dispatch) cut: BTreeSet<JobId>,
 }
 
 /// A job whose room is being made.
@@ -46,13 +50,13 @@ impl<'a> Pass<'a> {
     pub(in crate::dispatch) fn honour_claims(&mut self) {
         let mut claims = self.input.claims.clone();
         claims.sort_by_key(|claim| (claim.since, claim.job));
-        claims.retain(|claim| !self.leaving(claim).is_empty() || !self.honour(claim));
-        if claims.is_empty() {
-            return;
-        }
-        let mut paper = Paper::new(self);
+        let mut paper = None;
         for claim in claims {
-            if !self.keep_room(&claim, &mut paper) {
+            if self.leaving(&claim).is_empty() && self.honour(&claim, paper.as_mut()) {
+                continue;
+            }
+            let paper = paper.get_or_insert_with(|| Paper::new(self));
+            if !self.keep_room(&claim, paper) {
                 self.claimed.dropped.push(claim.job);
             }
         }
@@ -85,7 +89,8 @@ impl<'a> Pass<'a> {
         Some((group, at, site))
     }
 
-    fn honour(&mut self, claim: &Claim) -> bool {
+    /// Starts the job beside what is kept on paper.
+    fn honour(&mut self, claim: &Claim, paper: Option<&mut Paper<'a>>) -> bool {
         let Some((group, at, site)) = self.find(claim) else { return false };
         if let Some(head) = self.groups[group].head() {
             self.turns.leave(head, group);
@@ -95,17 +100,23 @@ impl<'a> Pass<'a> {
         let next = self.groups[group].next;
         self.groups[group].jobs.insert(next, job);
         self.turns.join(job, group, self.groups[group].place);
-        self.place_there(group, site)
+        let starts = self.place_there(group, site);
+        if let (true, Some(paper), Look::Fits { packing, .. }) =
+            (starts, paper, &self.groups[group].looks[site])
+        {
+            paper.placed(site, self.groups[group].place, &job.queue, &packing.charge);
+        }
+        starts
     }
 
-    fn keep_room(&mut self, claim: &Claim, paper: &mut Paper) -> bool {
+    fn keep_room(&mut self, claim: &Claim, paper: &mut Paper<'a>) -> bool {
         if self.input.now.millis_since(claim.since) >= STUCK_AFTER_MS {
             return false;
         }
         let Some((group, at, site)) = self.find(claim) else { return false };
         let (job, place) = (self.groups[group].jobs[at], self.groups[group].place);
         let limits = paper.quotas.limits(place);
-        let room = paper.room(self, site, &BTreeSet::new());
+        let room = paper.room(self, site);
         let Ok(packing) = self.sites[site].pack(&room, job, &limits, self.prices()) else { return false };
         paper.promise(self, site, &BTreeSet::new(), &packing);
         let mut leaving = self.leaving(claim);
@@ -147,7 +158,7 @@ impl<'a> Pass<'a> {
     }
 
     /// A plan is as good as done: the next ones come after it.
-    pub(super) fn claim(&mut self, group: usize, plan: Plan<'a>, paper: &mut Paper) -> Option<Making> {
+    pub(super) fn claim(&mut self, group: usize, plan: Plan<'a>, paper: &mut Paper<'a>) -> Option<Making> {
         let job = self.groups[group].head()?;
         let ids: BTreeSet<AttemptId> = plan.victims.iter().map(|victim| victim.held.id).collect();
         for victim in &plan.victims {
@@ -173,7 +184,7 @@ impl<'a> Pass<'a> {
             })
             .collect();
         let leaving: Vec<String> = plan.victims.iter().map(|victim| victim.held.stake.name.clone()).collect();
-        let because = words::makes_room(job, &cluster.name, &plan.victims, self.input.now);
+        let because = words::makes_room(job, &cluster.name, (&plan.victims, plan.unseen), self.input.now);
         self.keep_no_more(group);
         self.take_out(group, self.groups[group].next);
         let asked_at = self.input.now;

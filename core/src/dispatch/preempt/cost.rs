@@ -16,22 +16,22 @@ pub(crate) fn protected(base: u64, stops: u32) -> u64 {
     base.saturating_mul(1 << stops.min(20))
 }
 
-/// Spares whom it can, the dearest first: `enough` says whether the others are enough.
-pub(crate) fn spare<V, K: Ord>(
+/// Spares whom it can, the dearest first: `enough` says whether the others are enough without the one that it is given.
+pub(crate) fn spare<V, K: Ord, E>(
     mut chosen: Vec<V>,
     cost: impl Fn(&V) -> K,
-    mut enough: impl FnMut(&[V]) -> bool,
-) -> Vec<V> {
+    mut enough: impl FnMut(&[V], &V) -> Result<bool, E>,
+) -> Result<Vec<V>, E> {
     chosen.sort_by_key(|victim| Reverse(cost(victim)));
     let mut at = 0;
     while at < chosen.len() {
         let spared = chosen.remove(at);
-        if !enough(&chosen) {
+        if !enough(&chosen, &spared)? {
             chosen.insert(at, spared);
             at += 1;
         }
     }
-    chosen
+    Ok(chosen)
 }
 
 /// Milliseconds since the attempt began to run, or since it was assigned if it does not run.
@@ -59,9 +59,11 @@ mod tests {
 
     #[test]
     fn the_dearest_is_spared_first_and_no_more_than_can_be() {
-        let chosen = spare(vec![5, 1, 9, 3], |cost| *cost, |rest| rest.iter().sum::<i32>() >= 8);
-        assert_eq!(chosen, [5, 3]);
-        assert_eq!(spare(vec![2, 2], |cost| *cost, |rest| rest.len() > 1), [2, 2]);
+        let chosen =
+            spare(vec![5, 1, 9, 3], |cost| *cost, |rest, _| Ok::<_, ()>(rest.iter().sum::<i32>() >= 8));
+        assert_eq!(chosen, Ok(vec![5, 3]));
+        assert_eq!(spare(vec![2, 2], |cost| *cost, |rest, _| Ok::<_, ()>(rest.len() > 1)), Ok(vec![2, 2]));
+        assert_eq!(spare(vec![2, 7], |cost| *cost, |_, spared| Err::<bool, _>(*spared)), Err(7));
     }
 
     #[test]

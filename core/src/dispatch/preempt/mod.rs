@@ -4,18 +4,26 @@
 //! would the job fit; and if so, what of that is really needed, on the one cluster where least work is lost. Invariants: a queue is stopped for
 //! another only where it borrows, and keeps its nominal quota in all that is short; nothing stops before its protected time;
 //! nothing more stops than is needed; what stops already counts as gone until it is stuck, so nobody stops twice for one job; room and
-//! quota are free when the pods are gone, and then they are the beneficiary's before anybody else's. Fails by stopping nothing: the job waits
+//! quota are free when the pods are gone, and then they are the beneficiary's before anybody else's; of two beneficiaries, the one for
+//! whom others were asked first. A pass looks for a bounded count of steps. Fails by stopping nothing: the job waits
 //! for whatever ends. A claim that does not hold any more is dropped, and what comes free is everyone's.
 
+#[cfg(test)]
+mod claim_tests;
 mod claims;
 pub(crate) mod cost;
+mod ledger;
 mod paper;
 #[cfg(test)]
 mod properties;
 mod rules;
 mod search;
 #[cfg(test)]
+mod search_tests;
+mod steps;
+#[cfg(test)]
 mod tests;
+mod trial;
 mod victims;
 mod words;
 #[cfg(test)]
@@ -25,7 +33,7 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use self::{
     claims::{Claimed, Coming},
-    words::waits_for,
+    words::{CUT, waits_for},
 };
 use self::{paper::Paper, rules::Rules, search::Found};
 use crate::{
@@ -50,11 +58,16 @@ const MOST_IN_VAIN: usize = 256;
 pub struct Terms {
     /// An attempt runs at least so many milliseconds before it may be stopped; twice as long after each stop.
     pub protected_ms: u64,
+    /// Nodes, pods and attempts that one pass looks at to find who must stop, at most.
+    pub steps: u64,
 }
+
+/// About two seconds of one core; the other replicas take a duty for free that is not kept for four.
+const STEPS: u64 = 40_000_000;
 
 impl Default for Terms {
     fn default() -> Terms {
-        Terms { protected_ms: 600_000 }
+        Terms { protected_ms: 600_000, steps: STEPS }
     }
 }
 
@@ -185,6 +198,11 @@ impl Pass<'_> {
                 Found::Stops(plan) => making.extend(self.claim(group, plan, &mut paper)),
                 Found::Nothing { looked } => {
                     in_vain += usize::from(looked);
+                    self.set_aside(group);
+                }
+                Found::Cut => {
+                    in_vain += 1;
+                    self.claimed.cut.extend(self.groups[group].head().map(|job| job.job));
                     self.set_aside(group);
                 }
             }

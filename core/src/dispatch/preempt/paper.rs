@@ -6,34 +6,36 @@ use crate::{
     dispatch::{
         pack::{Charge, Packing},
         plan::Pass,
+        preempt::{ledger::Ledger, steps::Steps},
         quota::{Place, Quotas},
         room::Room,
-        site::Open,
     },
     id::AttemptId,
 };
 
 /// A fleet on paper.
-pub(super) struct Paper {
+pub(super) struct Paper<'a> {
     pub(super) quotas: Quotas,
     /// Attempts that are on their way out, with those of this plan.
     pub(super) gone: BTreeSet<AttemptId>,
     /// What jobs will be charged that start in room that comes anyway; nothing is promised to them.
     pub(super) anyway: Vec<(Place, String, Charge)>,
-    sites: BTreeMap<usize, Sheet>,
+    pub(super) steps: Steps,
+    sites: BTreeMap<usize, Sheet<'a>>,
 }
 
 /// A cluster on paper.
-struct Sheet {
+struct Sheet<'a> {
+    ledger: Ledger<'a>,
     /// Its nodes beside all that stays.
     beside: Room,
     /// The same without what was placed or promised since the snapshot.
     left: Room,
 }
 
-impl Paper {
+impl<'a> Paper<'a> {
     /// As the pass left the fleet.
-    pub(super) fn new(pass: &Pass<'_>) -> Paper {
+    pub(super) fn new(pass: &Pass<'a>) -> Paper<'a> {
         let mut quotas = pass.quotas.clone();
         // The gang for which a cluster is kept is among those that may take back what they are guaranteed.
         if let Some(kept) = &pass.kept {
@@ -50,45 +52,67 @@ impl Paper {
                 }
             }
         }
-        Paper { quotas, gone, anyway: Vec::new(), sites: BTreeMap::new() }
+        let steps = Steps::new(pass.input.terms.steps);
+        Paper { quotas, gone, anyway: Vec::new(), steps, sites: BTreeMap::new() }
     }
 
-    /// What the cluster has left when `more` are gone as well.
-    pub(super) fn room(&mut self, pass: &Pass<'_>, site: usize, more: &BTreeSet<AttemptId>) -> Room {
-        let open = &pass.sites[site];
-        let gone = &self.gone;
-        let sheet = self.sites.entry(site).or_insert_with(|| sheet(pass, site, gone));
-        if more.is_empty() {
-            return sheet.left.clone();
-        }
-        beside(open, |id| !gone.contains(&id) && !more.contains(&id)).less(&sheet.beside, &sheet.left)
+    /// What the cluster has left.
+    pub(super) fn room(&mut self, pass: &Pass<'a>, site: usize) -> Room {
+        let Sheet { ledger, beside, left } = self.sheet(pass, site);
+        ledger.room().less(beside, left)
+    }
+
+    /// Nodes that are looked at to tell that.
+    pub(super) fn cost(&mut self, pass: &Pass<'a>, site: usize) -> usize {
+        self.sheet(pass, site).ledger.cost()
+    }
+
+    /// An attempt is thought gone.
+    pub(super) fn go(&mut self, pass: &Pass<'a>, site: usize, attempt: AttemptId) {
+        self.sheet(pass, site).ledger.go(attempt);
+    }
+
+    /// It stays after all.
+    pub(super) fn come_back(&mut self, pass: &Pass<'a>, site: usize, attempt: AttemptId) {
+        self.sheet(pass, site).ledger.come_back(attempt);
     }
 
     /// These go too, and what is packed takes its place.
     pub(super) fn promise(
         &mut self,
-        pass: &Pass<'_>,
+        pass: &Pass<'a>,
         site: usize,
         more: &BTreeSet<AttemptId>,
         packing: &Packing,
     ) {
+        let sheet = self.sheet(pass, site);
+        more.iter().for_each(|attempt| sheet.ledger.go(*attempt));
+        sheet.beside = sheet.ledger.room();
+        sheet.left = packing.left.clone();
         self.gone.extend(more);
+    }
+
+    /// The pass has placed a job on the cluster since.
+    pub(super) fn placed(&mut self, site: usize, place: Option<Place>, queue: &str, charge: &Charge) {
+        self.sites.remove(&site);
+        if let Some(place) = place {
+            self.quotas.take(place, queue, charge);
+        }
+    }
+
+    fn sheet(&mut self, pass: &Pass<'a>, site: usize) -> &mut Sheet<'a> {
         let gone = &self.gone;
-        let beside = beside(&pass.sites[site], |id| !gone.contains(&id));
-        self.sites.insert(site, Sheet { beside, left: packing.left.clone() });
+        self.sites.entry(site).or_insert_with(|| sheet(pass, site, gone))
     }
 }
 
-fn beside(open: &Open<'_>, stays: impl Fn(AttemptId) -> bool) -> Room {
-    Room::left_of(&open.empty, open.cluster, stays)
-}
-
-fn sheet(pass: &Pass<'_>, site: usize, gone: &BTreeSet<AttemptId>) -> Sheet {
+fn sheet<'a>(pass: &Pass<'a>, site: usize, gone: &BTreeSet<AttemptId>) -> Sheet<'a> {
     let open = &pass.sites[site];
-    let beside = beside(open, |id| !gone.contains(&id));
+    let ledger = Ledger::new(&open.empty, open.cluster, gone);
+    let beside = ledger.room();
     let left = match pass.claimed.beside.get(&site) {
         Some(left) => left.clone(),
         None => beside.less(&Room::left_of(&open.empty, open.cluster, |_| true), &open.free),
     };
-    Sheet { beside, left }
+    Sheet { ledger, beside, left }
 }

@@ -18,9 +18,9 @@ use crate::{
     quota::{Queue, Reclaim, Resource, Within},
 };
 
-const QUEUES: [&str; 5] = ["a", "b", "project", "c", "solo"];
-const MINUTE: i64 = 60_000_000;
-const NOW: Timestamp = Timestamp(1_000 * MINUTE);
+pub(super) const QUEUES: [&str; 5] = ["a", "b", "project", "c", "solo"];
+pub(super) const MINUTE: i64 = 60_000_000;
+pub(super) const NOW: Timestamp = Timestamp(1_000 * MINUTE);
 
 fn any_queue(name: &'static str, parent: Option<&'static str>) -> impl Strategy<Value = Queue> {
     let limit = || option::weighted(0.3, 0_i64..5);
@@ -36,7 +36,7 @@ fn any_queue(name: &'static str, parent: Option<&'static str>) -> impl Strategy<
     )
 }
 
-fn any_tree() -> impl Strategy<Value = Vec<Queue>> {
+pub(super) fn any_tree() -> impl Strategy<Value = Vec<Queue>> {
     let all = (
         any_queue("lab", None),
         any_queue("org", Some("lab")),
@@ -48,14 +48,17 @@ fn any_tree() -> impl Strategy<Value = Vec<Queue>> {
     all.prop_map(|(lab, org, a, b, c, solo)| vec![lab, org, a, b, c, queue("project", Some("a"), None), solo])
 }
 
-type Running = (usize, i64, i64, i32, bool, u32, u8);
+pub(super) type Running = (usize, i64, i64, i32, bool, u32, u8);
 
-fn any_running() -> impl Strategy<Value = Running> {
+pub(super) fn any_running() -> impl Strategy<Value = Running> {
     (0_usize..5, 1_i64..4, 0_i64..90, 0_i32..3, any::<bool>(), 0_u32..3, 0_u8..12)
 }
 
 /// The attempt; one of twelve was asked to stop already.
-fn running(number: u128, (queue, gpus, minutes, priority, resumes, stops, asked): Running) -> Held {
+pub(super) fn running(
+    number: u128,
+    (queue, gpus, minutes, priority, resumes, stops, asked): Running,
+) -> Held {
     let began = Timestamp(NOW.0 - minutes * MINUTE);
     let stake = Stake {
         name: format!("job-{number}"),

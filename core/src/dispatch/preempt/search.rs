@@ -1,24 +1,32 @@
 //! Search: the one cluster, and the attempts there, whose stop makes room for a job and loses least work.
+//!
+//! First every cluster is asked how many of those who lose least would be enough, and then, the cheapest first, who of them may stay.
+//! Both are bounded by a count of steps. Invariant: what is found needs all that it stops; a bound that is met makes a job wait, or
+//! clusters that look dear be left out of the comparison, and is told.
 
 use std::collections::BTreeSet;
 
 use crate::{
     dispatch::{
         GangPart, Waiting,
-        pack::{Limit, Limits, Packing},
+        pack::Packing,
         plan::Pass,
         preempt::{
             Kind, cost,
             paper::Paper,
             rules::Rules,
+            steps::Cut,
+            trial::{Trial, guarantee},
             victims::{Right, Victim},
         },
         quota::Place,
     },
-    id::AttemptId,
     quota::{Reclaim, Resource, Within},
     resources::Resources,
 };
+
+/// Judging whether an attempt may go costs as much as so many nodes that are looked at.
+const PER_ATTEMPT: usize = 16;
 
 /// What a search found.
 pub(super) enum Found<'a> {
@@ -27,6 +35,8 @@ pub(super) enum Found<'a> {
     Nothing {
         looked: bool,
     },
+    /// The bound of a pass was met before anything was found.
+    Cut,
 }
 
 /// Who stops where, and where the job goes then.
@@ -34,17 +44,19 @@ pub(super) struct Plan<'a> {
     pub(super) site: usize,
     pub(super) victims: Vec<Victim<'a>>,
     pub(super) packing: Packing,
+    /// Clusters that were not compared, because the bound of a pass was met.
+    pub(super) unseen: usize,
 }
 
-impl Plan<'_> {
-    fn lost(&self) -> i128 {
-        self.victims.iter().map(|victim| victim.lost).sum()
-    }
+/// Attempts of a cluster that would be enough if they were gone; some of them may be needless.
+struct Enough<'a> {
+    site: usize,
+    victims: Vec<Victim<'a>>,
 }
 
 /// What of a job's quota may be used.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Use {
+pub(super) enum Use {
     /// Its guarantee, for which borrowers stop.
     Guarantee,
     /// Loans too; only less urgent jobs of its own quota stop.
@@ -53,25 +65,36 @@ enum Use {
 
 /// A job for which room is looked for.
 #[derive(Clone, Copy)]
-struct Case<'a> {
-    job: &'a Waiting,
-    place: Option<Place>,
-    using: Use,
+pub(super) struct Case<'a> {
+    pub(super) job: &'a Waiting,
+    pub(super) place: Option<Place>,
+    pub(super) using: Use,
 }
 
 impl<'a> Pass<'a> {
     /// Room for the next job of a group. If what leaves anyway is enough, the job has its place on paper and nothing stops.
-    pub(super) fn room_for(&self, group: usize, rules: &Rules<'_>, paper: &mut Paper) -> Found<'a> {
+    pub(super) fn room_for(&self, group: usize, rules: &Rules<'_>, paper: &mut Paper<'a>) -> Found<'a> {
+        paper.steps.begin();
+        self.look_for_room(group, rules, paper).unwrap_or(Found::Cut)
+    }
+
+    fn look_for_room(
+        &self,
+        group: usize,
+        rules: &Rules<'_>,
+        paper: &mut Paper<'a>,
+    ) -> Result<Found<'a>, Cut> {
         let nothing = Found::Nothing { looked: false };
-        let Some(job) = self.groups[group].head() else { return nothing };
-        let Some(rule) = rules.get(&job.queue).filter(|rule| !rule.says.is_never()) else { return nothing };
+        let Some(job) = self.groups[group].head() else { return Ok(nothing) };
+        let rule = rules.get(&job.queue).filter(|rule| !rule.says.is_never());
+        let Some(rule) = rule else { return Ok(nothing) };
         let place = self.groups[group].place;
         let kept = self.kept.as_ref().filter(|kept| kept.group != group).map(|kept| kept.site);
         let sites: Vec<usize> = (0..self.sites.len())
             .filter(|site| self.sites[*site].takes(job) && Some(*site) != kept)
             .collect();
-        if self.comes_anyway(Case { job, place, using: Use::All }, &sites, paper) {
-            return nothing;
+        if self.comes_anyway(Case { job, place, using: Use::All }, &sites, paper)? {
+            return Ok(nothing);
         }
         let mut uses = Vec::new();
         uses.extend((rule.says.reclaim != Reclaim::Never && place.is_some()).then_some(Use::Guarantee));
@@ -79,58 +102,132 @@ impl<'a> Pass<'a> {
         for using in uses {
             let case = Case { job, place, using };
             let right = Right { job, rule, place, guarantor: None };
-            let plans = sites.iter().filter_map(|site| self.plan_at(*site, case, right, rules, paper));
-            if let Some(best) = plans.min_by_key(|plan| (plan.lost(), plan.victims.len(), plan.site)) {
-                return Found::Stops(best);
+            if let Some(best) = self.cheapest(&sites, case, right, rules, paper)? {
+                return Ok(Found::Stops(best));
             }
         }
-        Found::Nothing { looked: true }
+        Ok(Found::Nothing { looked: true })
     }
 
-    fn comes_anyway(&self, case: Case<'a>, sites: &[usize], paper: &mut Paper) -> bool {
-        let fits = sites.iter().find_map(|site| Some((*site, self.fits(*site, case, &[], paper)?)));
-        let Some((site, packing)) = fits else { return false };
-        paper.promise(self, site, &BTreeSet::new(), &packing);
-        if let Some(place) = case.place {
-            paper.quotas.take(place, &case.job.queue, &packing.charge);
-            paper.anyway.push((place, case.job.queue.clone(), packing.charge));
+    fn comes_anyway(&self, case: Case<'a>, sites: &[usize], paper: &mut Paper<'a>) -> Result<bool, Cut> {
+        for site in sites {
+            let Some(packing) = Trial::new(self, paper, (*site, case), &[]).fits()? else { continue };
+            paper.promise(self, *site, &BTreeSet::new(), &packing);
+            if let Some(place) = case.place {
+                paper.quotas.take(place, &case.job.queue, &packing.charge);
+                paper.anyway.push((place, case.job.queue.clone(), packing.charge));
+            }
+            return Ok(true);
         }
-        true
+        Ok(false)
     }
 
-    fn plan_at(
+    /// The plan that loses least. Clusters for which there are no steps left are counted, not compared.
+    fn cheapest(
+        &self,
+        sites: &[usize],
+        case: Case<'a>,
+        right: Right<'_>,
+        rules: &Rules<'_>,
+        paper: &mut Paper<'a>,
+    ) -> Result<Option<Plan<'a>>, Cut> {
+        let before = paper.steps.halve();
+        let (mut open, mut unseen) = (Vec::new(), 0);
+        for (at, site) in sites.iter().enumerate() {
+            match self.enough_at(*site, case, right, rules, paper) {
+                Ok(enough) => open.extend(enough),
+                Err(Cut) => {
+                    unseen = sites.len() - at;
+                    break;
+                }
+            }
+        }
+        paper.steps.release(&before);
+        open.sort_by_key(|enough| (lost(&enough.victims), enough.site));
+        unseen += open.len();
+        let mut best: Option<Plan<'a>> = None;
+        for enough in open {
+            let Ok(plan) = self.spared(enough, case, paper) else { break };
+            unseen -= 1;
+            let key = |plan: &Plan<'a>| (lost(&plan.victims), plan.victims.len(), plan.site);
+            best = best.into_iter().chain(plan).min_by_key(key);
+        }
+        match best {
+            Some(best) => Ok(Some(Plan { unseen, ..best })),
+            None if unseen > 0 => Err(Cut),
+            None => Ok(None),
+        }
+    }
+
+    /// The first so many of those who lose least without whom the job fits on the cluster; nothing if it does not without any.
+    fn enough_at(
         &self,
         site: usize,
         case: Case<'a>,
         right: Right<'_>,
         rules: &Rules<'_>,
-        paper: &mut Paper,
-    ) -> Option<Plan<'a>> {
+        paper: &mut Paper<'a>,
+    ) -> Result<Option<Enough<'a>>, Cut> {
+        let packs = paper.cost(self, site).saturating_mul(5 * (1 + case.job.gang.len()));
+        let lists =
+            (self.sites[site].cluster.attempts.len() + paper.anyway.len()).saturating_mul(PER_ATTEMPT);
+        paper.steps.spend(packs.saturating_add(lists))?;
         let right = Right { guarantor: self.guarantor(site, case, paper), ..right };
         if case.using == Use::Guarantee && right.guarantor.is_none() {
-            return None;
+            return Ok(None);
         }
         let short = self.short(site, case, paper);
         let victims = self.victims(site, right, rules, paper);
-        let victims = self.that_may_go(victims, case, &short, paper);
-        self.fits(site, case, &victims, paper)?;
-        let enough = |count: &usize| self.fits(site, case, &victims[..*count], paper).is_some();
-        let count = first_that(victims.len(), enough);
-        let mut chosen = victims[..count].to_vec();
+        let mut victims = self.that_may_go(victims, case, &short, paper);
+        let mut trial = Trial::new(self, paper, (site, case), &victims);
+        let mut enough = |count: usize| {
+            trial.only_the_first(count);
+            Ok::<_, Cut>(trial.fits()?.is_some())
+        };
+        if !enough(victims.len())? {
+            return Ok(None);
+        }
+        let count = first_that(victims.len(), enough)?;
+        drop(trial);
+        victims.truncate(count);
+        Ok(Some(Enough { site, victims }))
+    }
+
+    /// Without those who are needless, again and again, because one that stays may make another so.
+    fn spared(
+        &self,
+        enough: Enough<'a>,
+        case: Case<'a>,
+        paper: &mut Paper<'a>,
+    ) -> Result<Option<Plan<'a>>, Cut> {
+        let Enough { site, victims } = enough;
+        let mut trial = Trial::new(self, paper, (site, case), &victims);
+        trial.only_the_first(victims.len());
+        let mut chosen: Vec<usize> = (0..victims.len()).collect();
         loop {
             let before = chosen.len();
-            let enough = |rest: &[Victim<'a>]| self.fits(site, case, rest, paper).is_some();
-            chosen = cost::spare(chosen, |victim| (victim.lost, victim.held.id), enough);
+            let cost = |at: &usize| (victims[*at].lost, victims[*at].held.id);
+            chosen = cost::spare(chosen, cost, |_, at| {
+                trial.come_back(*at);
+                let enough = trial.fits()?.is_some();
+                if !enough {
+                    trial.go(*at);
+                }
+                Ok::<_, Cut>(enough)
+            })?;
             if chosen.len() == before {
                 break;
             }
         }
-        let packing = self.fits(site, case, &chosen, paper)?;
-        (!chosen.is_empty()).then_some(Plan { site, victims: chosen, packing })
+        let packing = trial.fits()?;
+        drop(trial);
+        let victims: Vec<Victim<'a>> = chosen.iter().map(|at| victims[*at].clone()).collect();
+        let packing = packing.filter(|_| !victims.is_empty());
+        Ok(packing.map(|packing| Plan { site, victims, packing, unseen: 0 }))
     }
 
     /// The queue whose guarantee would cover the job on the cluster if nobody else were there.
-    fn guarantor(&self, site: usize, case: Case<'a>, paper: &Paper) -> Option<usize> {
+    fn guarantor(&self, site: usize, case: Case<'a>, paper: &Paper<'_>) -> Option<usize> {
         let place = case.place.filter(|_| case.using == Use::Guarantee)?;
         let open = &self.sites[site];
         let limits = guarantee(paper.quotas.limits(Some(place)));
@@ -144,7 +241,7 @@ impl<'a> Pass<'a> {
         victims: Vec<Victim<'a>>,
         case: Case<'a>,
         short: &BTreeSet<Resource>,
-        paper: &mut Paper,
+        paper: &mut Paper<'a>,
     ) -> Vec<Victim<'a>> {
         let mut going: Vec<Victim<'a>> = Vec::new();
         // What a queue may come to use later is no reason to take from what it uses now.
@@ -173,30 +270,13 @@ impl<'a> Pass<'a> {
         going
     }
 
-    /// Where the job would go if these were gone.
-    fn fits(&self, site: usize, case: Case<'a>, gone: &[Victim<'a>], paper: &mut Paper) -> Option<Packing> {
-        let ids: BTreeSet<AttemptId> = gone.iter().map(|victim| victim.held.id).collect();
-        let room = paper.room(self, site, &ids);
-        let own = case.using == Use::Guarantee;
-        let most = own.then(|| guarantee(paper.quotas.limits(case.place)));
-        for victim in gone {
-            if let Some(place) = victim.place {
-                paper.quotas.give_back(place, &victim.held.queue, &victim.charge);
-            }
-        }
-        let limits = paper.quotas.limits(case.place);
-        put_back(gone, paper);
-        let limits = most.map_or(limits.clone(), |most| least(limits, &most));
-        self.sites[site].pack(&room, case.job, &limits, self.prices()).ok()
-    }
-
     /// Resources of which there is too little for the job even if it asked for nothing else; all, if none is.
-    fn short(&self, site: usize, case: Case<'a>, paper: &mut Paper) -> BTreeSet<Resource> {
+    fn short(&self, site: usize, case: Case<'a>, paper: &mut Paper<'a>) -> BTreeSet<Resource> {
         let asked: Vec<Resource> = Resource::ALL
             .into_iter()
             .filter(|resource| case.job.gang.iter().any(|part| of(part.requests, *resource) > 0))
             .collect();
-        let room = paper.room(self, site, &BTreeSet::new());
+        let room = paper.room(self, site);
         let limits = paper.quotas.limits(case.place);
         let kinds = &self.sites[site].kinds;
         let alone = |resource: &Resource| {
@@ -210,7 +290,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-fn put_back(gone: &[Victim<'_>], paper: &mut Paper) {
+fn put_back(gone: &[Victim<'_>], paper: &mut Paper<'_>) {
     for victim in gone.iter().rev() {
         if let Some(place) = victim.place {
             paper.quotas.take(place, &victim.held.queue, &victim.charge);
@@ -218,34 +298,18 @@ fn put_back(gone: &[Victim<'_>], paper: &mut Paper) {
     }
 }
 
+fn lost(victims: &[Victim<'_>]) -> i128 {
+    victims.iter().map(|victim| victim.lost).sum()
+}
+
 /// The smallest count up to `most` that is enough; `most` is.
-fn first_that(most: usize, mut enough: impl FnMut(&usize) -> bool) -> usize {
+fn first_that(most: usize, mut enough: impl FnMut(usize) -> Result<bool, Cut>) -> Result<usize, Cut> {
     let (mut low, mut high) = (0, most);
     while low < high {
         let middle = low.midpoint(high);
-        if enough(&middle) { high = middle } else { low = middle + 1 }
+        if enough(middle)? { high = middle } else { low = middle + 1 }
     }
-    high
-}
-
-/// Only what is guaranteed, even where others have it now.
-fn guarantee(limits: Limits) -> Limits {
-    let own = |limit: Limit| Limit { left: limit.own, ..limit };
-    match limits {
-        Limits::None => Limits::None,
-        Limits::Flavors(flavors) => Limits::Flavors(flavors.into_iter().map(own).collect()),
-    }
-}
-
-/// The lesser of both; the flavors are the same.
-fn least(limits: Limits, most: &Limits) -> Limits {
-    match (limits, most) {
-        (Limits::Flavors(ours), Limits::Flavors(most)) => {
-            let both = ours.into_iter().zip(most);
-            Limits::Flavors(both.map(|(one, most)| Limit { left: one.left.min(most.left), ..one }).collect())
-        }
-        (limits, _) => limits,
-    }
+    Ok(high)
 }
 
 fn of(amount: Resources, resource: Resource) -> i64 {

@@ -47,7 +47,7 @@ impl<'a> Pass<'a> {
         site: usize,
         right: Right<'_>,
         rules: &Rules<'_>,
-        paper: &Paper,
+        paper: &Paper<'_>,
     ) -> Vec<Victim<'a>> {
         let cluster = self.sites[site].cluster;
         let now = self.input.now;

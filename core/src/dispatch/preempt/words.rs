@@ -32,8 +32,13 @@ pub(super) fn stopped(job: &Waiting, victim: &Victim<'_>) -> String {
     }
 }
 
-/// For the beneficiary's history.
-pub(super) fn makes_room(job: &Waiting, cluster: &str, victims: &[Victim<'_>], now: Timestamp) -> String {
+/// For the beneficiary's history; `unseen` clusters were not compared.
+pub(super) fn makes_room(
+    job: &Waiting,
+    cluster: &str,
+    (victims, unseen): (&[Victim<'_>], usize),
+    now: Timestamp,
+) -> String {
     let each = victims.iter().take(TOLD).map(|victim| {
         let held = victim.held;
         let minutes = cost::again(held, now) / 60_000;
@@ -52,8 +57,17 @@ pub(super) fn makes_room(job: &Waiting, cluster: &str, victims: &[Victim<'_>], n
         Some(Kind::Priority) => "it is more urgent, or older and as urgent".to_owned(),
         _ => format!("{} takes back what it is guaranteed", job.queue),
     };
-    format!("asks {} to stop on {cluster}, where that loses least work: {right}", list(&told))
+    let mut text = format!("asks {} to stop on {cluster}, where that loses least work: {right}", list(&told));
+    if unseen > 0 {
+        let others = count(unseen, "other cluster");
+        text.push_str(&format!("; {others} could not be compared in the steps that a pass has for this"));
+    }
+    text
 }
+
+/// Added to what a job waits for.
+pub(in crate::dispatch) const CUT: &str =
+    "; who could stop for it was not found in the steps that a pass has for this";
 
 /// What the beneficiary waits for.
 pub(in crate::dispatch) fn waits_for(coming: &Coming<'_>, cluster: &str, now: Timestamp) -> Blocker {

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use proptest::{collection::vec, prelude::*};
+
 use crate::{
     dispatch::{
-        Claim, Held, Input, Plan, Stake, Waiting, plan,
-        policy_tests::{fleet, held_by, policy},
+        Claim, Cluster, GangPart, Held, Input, Plan, Pod, Stake, Waiting, plan,
+        policy_tests::{fleet, gpu_node, held_by, policy},
         preempt::Asked,
+        tests::{cluster, res},
     },
     id::{AttemptId, JobId},
     quota::{Preemption, Queue, Reclaim, Within},
@@ -126,4 +129,40 @@ pub(super) fn stopped(plan: &Plan) -> Vec<(u128, u128)> {
     let mut stops: Vec<(u128, u128)> = stops.collect();
     stops.sort_unstable();
     stops
+}
+
+/// GPUs of each pod, how many pods, the node of the first of them (behind the last: none yet), and how many are there.
+type Gang = (i64, u32, usize, u32);
+
+/// An attempt with its pods on a cluster of so many nodes.
+pub(super) fn spread(held: Held, (gpus, pods, first, there): Gang, nodes: usize) -> (Held, Vec<Pod>) {
+    let requests = res(1, 1, gpus);
+    let part = GangPart { role: "head".into(), count: pods, requests, ..GangPart::default() };
+    let usage = [("h100".to_owned(), requests * i64::from(pods))].into();
+    let pod = |at: u32| {
+        let node = (first + at as usize) % (nodes + 1);
+        let node = if node < nodes { format!("n{node}") } else { String::new() };
+        Pod { node, requests, attempt: Some(held.id), role: "head".into() }
+    };
+    let there = (0..there.min(pods)).map(pod).collect();
+    (Held { gang: vec![part], usage, ..held }, there)
+}
+
+pub(super) fn any_gang() -> impl Strategy<Value = Gang> {
+    (1_i64..4, 1_u32..4, 0_usize..5, 0_u32..4)
+}
+
+/// A cluster of a few nodes with up to eight attempts, whose pods have a node, wait for one, or are not there yet.
+pub(super) fn any_cluster() -> impl Strategy<Value = Cluster> {
+    (vec(1_i64..9, 1..4), vec(any_gang(), 0..8)).prop_map(|(sizes, gangs)| {
+        let mut made = cluster(1, "c1", &[]);
+        made.nodes =
+            (0..).zip(&sizes).map(|(at, gpus): (u32, _)| gpu_node(&format!("n{at}"), *gpus)).collect();
+        for (number, gang) in (1..).zip(gangs) {
+            let (held, pods) = spread(held_by(number, "a", 0), gang, sizes.len());
+            made.attempts.push(held);
+            made.pods.extend(pods);
+        }
+        made
+    })
 }

@@ -224,3 +224,38 @@ async fn a_residency_waits_until_an_operator_says_where_a_cluster_is() {
         (&json!("preference"), &json!(1), &json!("rank"))
     );
 }
+
+#[tokio::test]
+async fn an_annotation_pins_a_submitted_job_and_the_request_goes_over_it() {
+    let room = Room::new().await;
+    ready(&room, "east", 8).await;
+    ready(&room, "west", 8).await;
+    let pinned = |name: &str| {
+        let annotated = format!("name: train, annotations: {{squadron.dev/cluster: {name}}},");
+        asking(2).replace("name: train,", &annotated)
+    };
+    let submit = async |manifest: String, cluster: Value| {
+        let body = json!({"manifest": manifest, "queue": "research", "cluster": cluster});
+        room.ask("submitter", Method::POST, "/api/v1/jobs", body).await
+    };
+    for (manifest, cluster, expected) in [
+        (pinned("west"), Value::Null, "west"),
+        (pinned("west"), json!("east"), "east"),
+        (pinned("\"\""), json!("west"), "west"),
+    ] {
+        let (status, submitted) = submit(manifest, cluster).await;
+        assert_eq!(status, StatusCode::OK, "{submitted}");
+        room.settle().await;
+        let id = submitted["job"]["id"].as_str().unwrap();
+        let detail = room.get(&format!("/api/v1/jobs/{id}")).await;
+        assert_eq!(detail["attempts"][0]["cluster"], expected, "{detail}");
+        let because = detail["attempts"][0]["chosen_because"].as_str().unwrap_or_default();
+        assert!(because.starts_with(&format!("the job is pinned to {expected}")), "{detail}");
+    }
+    let (status, refused) = submit(pinned("wset"), Value::Null).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    assert_eq!(
+        refused["detail"],
+        "the manifest is pinned by its annotation squadron.dev/cluster, and there is no cluster wset"
+    );
+}
