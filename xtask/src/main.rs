@@ -65,6 +65,8 @@ enum Task {
     BenchRate(bench::Rate),
     /// Lose a cluster with many fenced jobs and measure when they start elsewhere.
     BenchFailover(bench::Failover),
+    /// Measure how many jobs a second reach fake API servers through whole agents, and what 500 agents cost.
+    BenchFleet(bench::Fleet),
     /// Stop every stage and take its clusters down.
     Clean,
 }
@@ -108,6 +110,10 @@ fn run(task: &Task) -> Result<()> {
         Task::BenchFailover(failover) => {
             ready_unless(failover.built)?;
             failover.run()
+        }
+        Task::BenchFleet(fleet) => {
+            ready_unless(fleet.built)?;
+            fleet.run()
         }
         Task::Clean => clean::run(),
     }
