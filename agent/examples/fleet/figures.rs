@@ -89,9 +89,10 @@ impl Run {
 
     pub fn json(&self) -> Value {
         let [plane, postgres, agents] = self.cpu.map(|seconds| self.per_job(seconds * 1_000.0));
-        let writes = self.writes.iter().map(|((verb, of), count)| {
-            (format!("{verb} {of}"), Value::from(self.per_job(*count as f64)))
-        });
+        let writes = self
+            .writes
+            .iter()
+            .map(|((verb, of), count)| (format!("{verb} {of}"), Value::from(self.per_job(*count as f64))));
         json!({"submitted_per_s": self.rate(self.submitted), "made_per_s": self.rate(self.made),
             "ended_per_s": self.rate(self.ended), "writes": writes.collect::<serde_json::Map<_, _>>(),
             "cpu_ms": {"control_plane": plane, "postgres": postgres, "agents": agents}})

@@ -99,5 +99,5 @@ async fn measure(line: &Line, plane: &Plane, folder: &std::path::Path) -> Result
     }
     Ok(json!({"agents": line.agents, "added": added, "jobs": line.jobs, "run_ms": line.run_ms,
         "connections": line.connections, "memory_before": before, "memory_after": after,
-        "memory_end": plane.memory()?, "runs": runs}))
+        "memory_end": plane.memory()?, "postgres": plane.postgres(), "runs": runs}))
 }

@@ -76,6 +76,12 @@ impl Plane {
         Ok(kib * 1_024)
     }
 
+    /// Version of its Postgres.
+    pub fn postgres(&self) -> String {
+        let version = std::fs::read_to_string(self.data.join("postgres/PG_VERSION"));
+        version.unwrap_or_default().trim().to_owned()
+    }
+
     /// CPU seconds so far of the control plane, of its Postgres and of this process.
     pub fn cpu(&self) -> [f64; 3] {
         let postgres: f64 = processes()

@@ -131,7 +131,8 @@ async fn commit(app: &AppState, term: &Term, group: &[Batch]) -> Result<News> {
             Box::pin(async move {
                 term::check(db, term).await?;
                 let moved = cursor::advance(db, CONSUMER, group).await?;
-                let (ours, mut news) = (group.iter().filter(|batch| moved.contains(&batch.cluster)), News::default());
+                let (ours, mut news) =
+                    (group.iter().filter(|batch| moved.contains(&batch.cluster)), News::default());
                 apply::apply(db, ours, &mut news).await?;
                 Ok(news)
             })

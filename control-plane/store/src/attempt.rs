@@ -56,7 +56,12 @@ pub async fn held(db: &mut PgConnection, named: &BTreeSet<Named>) -> Result<BTre
              on a.job_id = k.job_id and a.number = k.number and a.cluster_id = k.cluster_id",
     )
     .bind(named.iter().map(|(_, attempt)| attempt.job.0).collect::<Vec<_>>())
-    .bind(named.iter().map(|(_, attempt)| i32::try_from(attempt.number).unwrap_or(i32::MAX)).collect::<Vec<_>>())
+    .bind(
+        named
+            .iter()
+            .map(|(_, attempt)| i32::try_from(attempt.number).unwrap_or(i32::MAX))
+            .collect::<Vec<_>>(),
+    )
     .bind(named.iter().map(|(cluster, _)| cluster.0).collect::<Vec<_>>())
     .fetch_all(db)
     .await?;

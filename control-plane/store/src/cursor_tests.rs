@@ -22,7 +22,11 @@ async fn every_fact_is_consumed_once_and_in_order() {
         let [batch] = &batches[..] else { break };
         let mut db = store.pool().acquire().await.unwrap();
         assert_eq!(advance(&mut db, "project", &batches).await.unwrap(), BTreeSet::from([east]));
-        assert_eq!(advance(&mut db, "project", &batches).await.unwrap(), BTreeSet::new(), "it is consumed once");
+        assert_eq!(
+            advance(&mut db, "project", &batches).await.unwrap(),
+            BTreeSet::new(),
+            "it is consumed once"
+        );
         seen.extend(batch.facts.iter().map(|fact| fact.position.seq));
     }
     assert_eq!(seen, [1, 2, 3, 4, 5]);

@@ -45,7 +45,10 @@ async fn an_older_fact_never_overwrites_a_newer_one() {
     assert_eq!((found.nodes[0].from, found.nodes[0].to), (NOW, Some(later)));
     assert_eq!((found.pods[0].from, found.pods[0].to, found.open_pods), (NOW, Some(later), 0));
     let next_life = Position { epoch: 2, seq: 1 };
-    assert!(fixture::show_pod(&mut db, east, &ended, next_life, later).await.unwrap(), "a later epoch is newer");
+    assert!(
+        fixture::show_pod(&mut db, east, &ended, next_life, later).await.unwrap(),
+        "a later epoch is newer"
+    );
 }
 
 #[tokio::test]
@@ -161,7 +164,10 @@ async fn a_capacity_that_changes_cuts_the_bill_and_rewrites_none_of_it() {
     for (seq, count, at) in [(1, 8, 0), (2, 8, 5), (3, 0, 10), (4, 8, 11)] {
         assert!(fixture::show_node(&mut db, east, &gpus(count), number(seq), minute(at)).await.unwrap());
     }
-    assert!(!fixture::show_node(&mut db, east, &gpus(3), number(2), minute(20)).await.unwrap(), "an old fact");
+    assert!(
+        !fixture::show_node(&mut db, east, &gpus(3), number(2), minute(20)).await.unwrap(),
+        "an old fact"
+    );
     let mut nodes = spans(&store).await.nodes;
     nodes.sort_by_key(|node| node.from);
     let seen: Vec<_> = nodes.iter().map(|node| (node.allocatable.gpus, node.from, node.to)).collect();

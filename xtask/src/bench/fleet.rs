@@ -49,6 +49,8 @@ struct Measured {
     memory_before: u64,
     memory_after: u64,
     memory_end: u64,
+    /// Version of Postgres.
+    postgres: String,
     runs: Vec<Burst>,
 }
 
@@ -93,12 +95,8 @@ impl Fleet {
         let fleet = plane.with_file_name("examples").join("fleet");
         let mut measure = command::new(fleet);
         measure.arg("--control-plane").arg(plane).args(["--manifest", MANIFEST]);
-        let numbers = [
-            ("--agents", agents),
-            ("--first", self.agents),
-            ("--jobs", self.jobs),
-            ("--runs", self.runs),
-        ];
+        let numbers =
+            [("--agents", agents), ("--first", self.agents), ("--jobs", self.jobs), ("--runs", self.runs)];
         for (flag, number) in numbers {
             measure.args([flag, &number.to_string()]);
         }

@@ -129,7 +129,9 @@ async fn the_topology_leaves_out_what_ended_before() {
         ContainerFact { state: "waiting".into(), reason: "ErrImagePull".into(), ..ContainerFact::default() };
     let waits = PodFact { containers: vec![stuck], ..fixture::pod("w", Some(id)) };
     let old = PodFact { finished_at: Some(NOW), ..fixture::pod("old", None) };
-    fixture::show_node(&mut db, east, &fixture::node("n1"), Position { epoch: 1, seq: 1 }, NOW).await.unwrap();
+    fixture::show_node(&mut db, east, &fixture::node("n1"), Position { epoch: 1, seq: 1 }, NOW)
+        .await
+        .unwrap();
     for (seq, pod) in (2..).zip([waits, old]) {
         fixture::show_pod(&mut db, east, &pod, Position { epoch: 1, seq }, NOW).await.unwrap();
     }

@@ -50,7 +50,9 @@ async fn declare(store: &Store, cores: i64) {
 async fn east(store: &Store) -> ClusterId {
     let east = fixture::cluster(store, "east").await;
     let mut db = store.pool().acquire().await.unwrap();
-    fixture::show_node(&mut db, east, &fixture::node("n1"), Position { epoch: 1, seq: 1 }, NOW).await.unwrap();
+    fixture::show_node(&mut db, east, &fixture::node("n1"), Position { epoch: 1, seq: 1 }, NOW)
+        .await
+        .unwrap();
     east
 }
 

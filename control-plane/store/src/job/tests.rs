@@ -218,7 +218,9 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
     for (seq, node) in [(1, fixture::node("n1")), (3, labelled)] {
         fixture::show_node(&mut db, east, &node, Position { epoch: 1, seq }, NOW).await.unwrap();
     }
-    fixture::show_pod(&mut db, east, &fixture::pod("h", Some(id)), Position { epoch: 1, seq: 2 }, NOW).await.unwrap();
+    fixture::show_pod(&mut db, east, &fixture::pod("h", Some(id)), Position { epoch: 1, seq: 2 }, NOW)
+        .await
+        .unwrap();
     let named = BTreeSet::from([(east, id)]);
     assert_eq!(attempt::held(&mut db, &named).await.unwrap(), named);
     let both = [east, ClusterId(Uuid::now_v7())].into();

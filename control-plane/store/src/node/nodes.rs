@@ -69,7 +69,9 @@ impl Nodes {
         .bind(nodes.iter().map(|(_, uid)| *uid).collect::<Vec<_>>())
         .fetch_all(db)
         .await?;
-        let kept = rows.iter().map(|row| Ok(((ClusterId(row.try_get("cluster_id")?), row.try_get("uid")?), kept(row)?)));
+        let kept = rows
+            .iter()
+            .map(|row| Ok(((ClusterId(row.try_get("cluster_id")?), row.try_get("uid")?), kept(row)?)));
         Ok(Nodes { kept: kept.collect::<Result<_>>()?, past: Vec::new() })
     }
 
@@ -83,8 +85,15 @@ impl Nodes {
         };
         let gone_at = node.gone.then_some(seen);
         let Some(before) = self.kept.get(&key) else {
-            let first =
-                Kept { shown: Some(node.clone()), size, first_seen_at: seen, gone_at, capacity_since: None, observed_at: seen, position };
+            let first = Kept {
+                shown: Some(node.clone()),
+                size,
+                first_seen_at: seen,
+                gone_at,
+                capacity_since: None,
+                observed_at: seen,
+                position,
+            };
             self.kept.insert(key, first);
             return true;
         };

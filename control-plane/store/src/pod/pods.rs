@@ -106,7 +106,8 @@ impl Pods {
 
     /// Writes what was shown.
     pub async fn save(&self, db: &mut PgConnection) -> Result<()> {
-        let changed: Vec<_> = self.changed.iter().filter_map(|key| Some((key, self.kept.get(key)?))).collect();
+        let changed: Vec<_> =
+            self.changed.iter().filter_map(|key| Some((key, self.kept.get(key)?))).collect();
         if !self.past.is_empty() {
             save_past(db, &self.past).await?;
         }
@@ -131,7 +132,8 @@ fn kept(row: &PgRow) -> Result<Kept> {
 
 async fn save(db: &mut PgConnection, rows: &[(&Key, &Kept)]) -> Result<()> {
     let pods: Vec<&PodFact> = rows.iter().map(|(_, kept)| &kept.pod).collect();
-    let times = |of: fn(&PodFact) -> Option<Timestamp>| pods.iter().map(|pod| at_opt(of(pod))).collect::<Vec<_>>();
+    let times =
+        |of: fn(&PodFact) -> Option<Timestamp>| pods.iter().map(|pod| at_opt(of(pod))).collect::<Vec<_>>();
     sqlx::query(
         "insert into pod (cluster_id, uid, namespace, name, node, phase, ready, reason, message, cpu_milli,
                 memory_bytes, gpus, created_at, bound_at, started_at, finished_at, gone, job_id, attempt, role,
