@@ -11,6 +11,9 @@ JOBS ?= 1000
 ROUNDS ?= 10
 FAULTS ?= lost
 SEED ?= 1
+SIDE ?= squadron
+STAGE ?= 1
+LEASE ?= 20
 
 help:
 	@echo 'make demo          two clusters, a control plane, three Ray jobs; prints where to look and how to stop'
@@ -19,6 +22,7 @@ help:
 	@echo 'make quick         the part of it that needs no clusters'
 	@echo 'make chaos         cut networks and kill programs under running jobs'
 	@echo 'make rounds        lose clusters again and again and count two copies: ROUNDS=10 FAULTS=lost|brief|… SEED=1'
+	@echo '                   SIDE=squadron|multikueue STAGE=1|2 LEASE=20'
 	@echo 'make acceptance    KubeRay'\''s own Go tests: SUITE=e2erayjob PATTERN=^TestRayJob$$ OPERATOR=squadron|kuberay'
 	@echo 'make bench         measure from submit to the first line of output, beside KubeRay'\''s operator'
 	@echo 'make bench-rate    measure jobs a second from submit to object, beside MultiKueue: RUNS=5 JOBS=1000'
@@ -43,7 +47,8 @@ chaos:
 	@$(XTASK) chaos
 
 rounds:
-	@SQUADRON_PROFILE=release $(XTASK) rounds --rounds '$(ROUNDS)' --faults '$(FAULTS)' --seed '$(SEED)'
+	@SQUADRON_PROFILE=release $(XTASK) rounds --rounds '$(ROUNDS)' --faults '$(FAULTS)' --seed '$(SEED)' \
+		--side '$(SIDE)' --stage '$(STAGE)' --lease '$(LEASE)'
 
 acceptance:
 	@$(XTASK) acceptance --suite '$(SUITE)' --pattern '$(value PATTERN)' --operator '$(OPERATOR)'

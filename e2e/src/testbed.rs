@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use serde_json::Value;
 
 use crate::{command, program::Program};
 
@@ -25,6 +26,13 @@ pub fn up(clusters: &[String], more: &[&str]) -> Result<()> {
 /// Takes clusters down.
 pub fn down(clusters: &[String]) -> Result<()> {
     command::run(testbed(["down"]).args(clusters))
+}
+
+/// Names of the clusters that the testbed knows, up or not.
+pub fn known() -> Result<Vec<String>> {
+    let printed = command::output(&mut testbed(["status", "-o", "json"]))?;
+    let statuses: Vec<Value> = serde_json::from_str(&printed).context("reading the testbed's status")?;
+    Ok(statuses.iter().filter_map(|one| one["name"].as_str().map(str::to_owned)).collect())
 }
 
 /// The admin kubeconfig of a cluster.

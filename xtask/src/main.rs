@@ -8,6 +8,7 @@ mod clean;
 mod counts;
 mod demo;
 mod generate;
+mod multikueue;
 mod repo;
 mod rival;
 mod rounds;

@@ -3,6 +3,18 @@
 /// Numbers of one round.
 pub struct Draw(u64);
 
+/// One of `all` for a round: every so many rounds each comes once, in an order that follows from the seed, so that few rounds
+/// have them all. They must not be empty.
+pub fn dealt<T: Copy>(seed: u64, round: u32, all: &[T]) -> T {
+    let count = u32::try_from(all.len().max(1)).unwrap_or(1);
+    let mut deck = all.to_vec();
+    let mut draw = Draw::new(!seed, round / count);
+    for at in (1..deck.len()).rev() {
+        deck.swap(at, draw.below(at + 1));
+    }
+    deck[(round % count) as usize]
+}
+
 impl Draw {
     pub fn new(seed: u64, round: u32) -> Draw {
         let mut draw = Draw(seed ^ (u64::from(round) << 32));
@@ -21,8 +33,13 @@ impl Draw {
 
     /// One of them. They must not be empty.
     pub fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
-        let at = self.next() % u64::try_from(all.len().max(1)).unwrap_or(1);
-        all[usize::try_from(at).unwrap_or(0)]
+        all[self.below(all.len())]
+    }
+
+    /// A number below `limit`; 0 below 0.
+    fn below(&mut self, limit: usize) -> usize {
+        let at = self.next() % u64::try_from(limit.max(1)).unwrap_or(1);
+        usize::try_from(at).unwrap_or(0)
     }
 
     /// Milliseconds from `least` up to `most`.
@@ -47,6 +64,16 @@ mod tests {
         };
         assert_eq!(draws(3), draws(3));
         assert_ne!(draws(3), draws(4));
+    }
+
+    #[test]
+    fn every_fault_comes_once_before_one_comes_again() {
+        let dealt = |seed| (0..12).map(|round| dealt(seed, round, &[1, 2, 3, 4])).collect::<Vec<_>>();
+        for deck in dealt(7).chunks(4) {
+            assert_eq!(deck.iter().collect::<std::collections::BTreeSet<_>>().len(), 4);
+        }
+        assert_eq!(dealt(7), dealt(7));
+        assert_ne!(dealt(7), dealt(8));
     }
 
     #[test]

@@ -1,14 +1,10 @@
-//! Faults: what goes wrong in a round, and how it is mended.
+//! Faults: what goes wrong in a round. How, each side knows for itself.
 //!
-//! Invariant: [`Trouble`] mends what it broke when it goes, however the round ends. What is killed is killed by process,
-//! as a power cut would do it.
+//! Invariant: the words are those of records, so a word is never given to another fault.
 
-use std::{str::FromStr, thread, time::Duration};
+use std::str::FromStr;
 
 use anyhow::{Result, bail};
-
-use super::draw::Draw;
-use crate::{daemon::signal, stage::Stage, testbed};
 
 /// What goes wrong.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -109,15 +105,20 @@ impl Fault {
     }
 }
 
-/// Faults by name, separated by commas; `lost` and `brief` name all of a kind.
-pub fn named(names: &str) -> Result<Vec<Fault>> {
+/// Faults by name, separated by commas; `lost` and `brief` name all `possible` ones of a kind.
+pub fn named(names: &str, possible: &[Fault]) -> Result<Vec<Fault>> {
     let mut faults = Vec::new();
+    let of_kind = |kind: &[Fault]| kind.iter().copied().filter(|fault| possible.contains(fault)).collect();
     for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-        match name {
-            "lost" => faults.extend(LOST),
-            "brief" => faults.extend(BRIEF),
-            one => faults.push(one.parse()?),
-        }
+        let more: Vec<Fault> = match name {
+            "lost" => of_kind(&LOST),
+            "brief" => of_kind(&BRIEF),
+            one => vec![one.parse()?],
+        };
+        faults.extend(more);
+    }
+    if let Some(other) = faults.iter().find(|fault| !possible.contains(fault)) {
+        bail!("{} cannot happen to this side; name some of {}", other.word(), shown(possible));
     }
     if faults.is_empty() {
         bail!("no fault is named; name some of {}", words());
@@ -125,9 +126,14 @@ pub fn named(names: &str) -> Result<Vec<Fault>> {
     Ok(faults)
 }
 
+fn shown(faults: &[Fault]) -> String {
+    let words: Vec<&str> = faults.iter().map(|fault| fault.word()).collect();
+    words.join(", ")
+}
+
 fn words() -> String {
-    let all: Vec<&str> = LOST.iter().chain(&BRIEF).chain(&CONTROL).map(|fault| fault.word()).collect();
-    format!("lost, brief, {}", all.join(", "))
+    let all: Vec<Fault> = LOST.into_iter().chain(BRIEF).chain(CONTROL).collect();
+    format!("lost, brief, {}", shown(&all))
 }
 
 impl FromStr for Fault {
@@ -140,110 +146,6 @@ impl FromStr for Fault {
     }
 }
 
-/// A fault that was inflicted on a cluster. Mended when it goes.
-pub struct Trouble<'a> {
-    stage: &'a Stage,
-    cluster: &'a str,
-    is_cut: bool,
-    agent_is_off: bool,
-    /// A process that stands still.
-    stopped: Option<u32>,
-}
-
-impl<'a> Trouble<'a> {
-    /// Begins the fault: the cluster is cut at once if it is to be lost, the rest follows in [`Trouble::go_on`].
-    pub fn begin(stage: &'a Stage, cluster: &'a str, fault: Fault, draw: &mut Draw) -> Result<Trouble<'a>> {
-        let mut trouble = Trouble { stage, cluster, is_cut: false, agent_is_off: false, stopped: None };
-        match fault {
-            Fault::Cut | Fault::BriefCut => trouble.cut(true)?,
-            Fault::BlackHole | Fault::BriefBlackHole => trouble.cut(false)?,
-            Fault::LeaderStopped => trouble.stop_leader()?,
-            _ if fault.loses() => trouble.cut(draw.coin())?,
-            _ => {}
-        }
-        Ok(trouble)
-    }
-
-    /// What happens in the middle of it; `lease` is the length of the lease.
-    pub fn go_on(&mut self, fault: Fault, draw: &mut Draw, lease: Duration) -> Result<()> {
-        let whole = u64::try_from(lease.as_millis()).unwrap_or(u64::MAX);
-        let stage = self.stage;
-        if fault.loses() && ![Fault::AgentDead, Fault::LeaderStopped, Fault::FalseWord].contains(&fault) {
-            thread::sleep(draw.millis(500, whole));
-        }
-        match fault {
-            Fault::Cut | Fault::BlackHole | Fault::LeaderStopped => {}
-            Fault::BriefCut | Fault::BriefBlackHole => thread::sleep(draw.millis(2_000, whole * 3 / 10)),
-            Fault::AgentDead => self.kill_agent_for_good()?,
-            Fault::FalseWord => {
-                stage.wait_for_state(self.cluster, &["silent"])?;
-                let word = ["cluster", "declare-dead", self.cluster, "--reason", "a lie", "--yes"];
-                stage.squadron(&word)?.ok()?;
-            }
-            Fault::AgentKilled | Fault::AgentKill => stage.signal_agent(self.cluster, "KILL")?,
-            Fault::AgentRestart => stage.signal_agent(self.cluster, "TERM")?,
-            Fault::AgentUpgrade => stage.roll_agent(self.cluster)?,
-            Fault::ControlPlaneKilled | Fault::ControlPlaneKill => self.restart_control_plane(draw, true)?,
-            Fault::ControlPlaneRestart => self.restart_control_plane(draw, false)?,
-            Fault::PostgresKilled | Fault::PostgresKill => signal("KILL", stage.postgres_pid()?)?,
-            Fault::PostgresRestart => signal("INT", stage.postgres_pid()?)?,
-        }
-        Ok(())
-    }
-
-    fn cut(&mut self, refuse: bool) -> Result<()> {
-        self.is_cut = true;
-        let port = self.stage.control_plane_of(self.cluster).1;
-        if refuse { testbed::refuse(self.cluster, port) } else { testbed::cut(self.cluster, port) }
-    }
-
-    /// Ends one of the two control planes and starts it again.
-    fn restart_control_plane(&self, draw: &mut Draw, kill: bool) -> Result<()> {
-        let (stage, first) = (self.stage, draw.coin());
-        let one = if first { stage.control_plane() } else { stage.second() };
-        let ended = if kill { one.kill() } else { one.stop() };
-        ended?;
-        if first { stage.start_control_plane() } else { stage.start_second() }
-    }
-
-    fn kill_agent_for_good(&mut self) -> Result<()> {
-        self.agent_is_off = true;
-        self.stage.signal_agent(self.cluster, "KILL")?;
-        self.stage.scale_agent(self.cluster, 0)
-    }
-
-    /// It stands still like a machine that is suspended: connections stay open and nobody answers.
-    fn stop_leader(&mut self) -> Result<()> {
-        let Some(pid) = self.stage.control_plane_of(self.cluster).0.pid() else {
-            bail!("the control plane of {} does not run", self.cluster)
-        };
-        self.stopped = Some(pid);
-        signal("STOP", pid)
-    }
-
-    /// Mends what is broken. What was killed comes up by itself.
-    pub fn mend(&mut self) -> Result<()> {
-        if let Some(pid) = self.stopped.take() {
-            signal("CONT", pid)?;
-        }
-        if std::mem::take(&mut self.agent_is_off) {
-            self.stage.scale_agent(self.cluster, 1)?;
-        }
-        if std::mem::take(&mut self.is_cut) {
-            testbed::heal(self.cluster)?;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Trouble<'_> {
-    fn drop(&mut self) {
-        if let Err(problem) = self.mend() {
-            eprintln!("{} could not be mended: {problem:#}", self.cluster);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -251,9 +153,18 @@ mod tests {
 
     #[test]
     fn faults_are_named_one_by_one_or_by_kind() {
-        assert_eq!(named("cut, agent-kill").unwrap(), [Fault::Cut, Fault::AgentKill]);
-        assert_eq!(named("lost,brief").unwrap().len(), 16);
-        assert!(named("cutt").unwrap_err().to_string().contains("black-hole"));
-        assert!(named(" ").is_err());
+        let all: Vec<Fault> = LOST.into_iter().chain(BRIEF).collect();
+        assert_eq!(named("cut, agent-kill", &all).unwrap(), [Fault::Cut, Fault::AgentKill]);
+        assert_eq!(named("lost,brief", &all).unwrap().len(), 16);
+        assert!(named("cutt", &all).unwrap_err().to_string().contains("black-hole"));
+        assert!(named(" ", &all).is_err());
+    }
+
+    #[test]
+    fn a_kind_names_what_can_happen_to_a_side_and_nothing_else_may_be_named() {
+        let possible = [Fault::Cut, Fault::BriefCut];
+        assert_eq!(named("lost", &possible).unwrap(), [Fault::Cut]);
+        let refused = named("postgres-kill", &possible).unwrap_err().to_string();
+        assert!(refused.contains("postgres-kill") && refused.contains("brief-cut"), "{refused}");
     }
 }

@@ -85,9 +85,22 @@ impl Watched {
             overlap_s: of_fleet.iter().map(|(_, lives)| life::overlap(lives)).sum(),
             kubelet_overlap_s: of_kubelets.values().map(|lives| life::overlap(lives)).sum(),
             gaps_s: due.iter().flat_map(|lives| life::gaps(lives)).collect(),
+            reverted: due.iter().filter(|lives| self.is_reverted(lives)).count(),
             restarts_s: due.iter().filter_map(|lives| Some(lives.get(1)?.from - begun)).collect(),
             needless: self.needless(fleet, &recent, is_due),
         })
+    }
+
+    /// Whether a job moved and its old container outlived the next one: what the next one did is lost.
+    fn is_reverted(&self, lives: &[&Life]) -> bool {
+        let now = clock::now();
+        let is_old = |life: &Life| {
+            let old = self.before.get(&life.job);
+            old.is_some_and(|old| (&old.pod, old.from) == (&life.pod, life.from))
+        };
+        lives.len() > 1
+            && lives.iter().any(|life| is_old(life) && !life.is_over(now))
+            && lives.iter().all(|life| is_old(life) || life.is_over(now))
     }
 
     /// Jobs that should have gone on in the container that they had, and those that had to move and moved twice.
@@ -152,6 +165,27 @@ mod tests {
             1,
             "the container started anew in its pod"
         );
+    }
+
+    #[test]
+    fn a_job_whose_old_container_outlives_the_next_one_went_back() {
+        let now = clock::now();
+        let life = |pod: &str, from: f64, to: f64| Life {
+            job: "j".into(),
+            attempt: 0,
+            cluster: "a".into(),
+            pod: pod.into(),
+            from,
+            to,
+        };
+        let (old, ended) = (life("p", now - 90.0, now), life("p", now - 90.0, now - 40.0));
+        let (next, stopped) = (life("q", now - 50.0, now), life("q", now - 50.0, now - 20.0));
+        let before = [("j".to_owned(), old.clone())].into();
+        let watched = Watched { before, victim: "a".into(), witnesses: Vec::new() };
+        assert!(watched.is_reverted(&[&old, &stopped]));
+        assert!(!watched.is_reverted(&[&ended, &next]), "the next one goes on");
+        assert!(!watched.is_reverted(&[&old, &next]), "both go on");
+        assert!(!watched.is_reverted(&[&old]), "it never moved");
     }
 
     #[test]

@@ -50,7 +50,22 @@ pub fn all(folder: &Path) -> Result<Vec<Life>> {
         lives.extend(read(&name, &ends(&path)?));
     }
     lives.sort_by(|a: &Life, b: &Life| a.from.total_cmp(&b.from));
+    number(&mut lives);
     Ok(lives)
+}
+
+/// Whoever gives its copies no numbers has 0 in them all: each pod of a job is then an attempt, in the order of their begin.
+fn number(lives: &mut [Life]) {
+    let mut pods: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for life in lives.iter_mut().filter(|life| life.attempt == 0) {
+        let pods = pods.entry(life.job.clone()).or_default();
+        let known = pods.iter().position(|pod| *pod == life.pod);
+        let at = known.unwrap_or_else(|| {
+            pods.push(life.pod.clone());
+            pods.len() - 1
+        });
+        life.attempt = u32::try_from(at + 1).unwrap_or(u32::MAX);
+    }
 }
 
 /// The begin and the end of a file, which may be long.
@@ -137,6 +152,27 @@ mod tests {
         assert!(life.is_over(20.0) && !life.is_over(13.0));
         assert_eq!(read("nonsense", "1\n"), None);
         assert_eq!(read("j.1.n.p.0", ""), None, "it has not written yet");
+    }
+
+    #[test]
+    fn copies_without_a_number_are_numbered_by_their_begin_and_others_keep_theirs() {
+        let one = |job: &str, attempt: u32, pod: &str, from: f64| Life {
+            job: job.into(),
+            attempt,
+            cluster: "a".into(),
+            pod: pod.into(),
+            from,
+            to: from + 1.0,
+        };
+        let mut lives = [
+            one("j", 0, "p", 1.0),
+            one("k", 7, "x", 2.0),
+            one("j", 0, "q", 3.0),
+            one("j", 0, "p", 4.0),
+            one("l", 0, "p", 5.0),
+        ];
+        number(&mut lives);
+        assert_eq!(lives.map(|life| life.attempt), [1, 7, 2, 1, 1]);
     }
 
     #[test]

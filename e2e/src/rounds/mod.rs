@@ -12,6 +12,9 @@ mod judge;
 mod life;
 mod probe;
 mod record;
+mod side;
+mod squadron;
+mod table;
 
 use std::{
     path::PathBuf,
@@ -22,22 +25,26 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use self::{
+pub use self::{
     draw::Draw,
-    fault::{Fault, Trouble},
+    fault::Fault,
+    fleet::{fenced, manifest},
+    probe::{Request, call},
+    side::{Side, Trouble, Wanted},
+    squadron::Squadron,
+};
+use self::{
     fleet::{Fleet, PATIENCE, alive},
     judge::Watched,
     life::Life,
+    probe::{Probing, Took},
     record::{Book, Record},
 };
 use crate::{
     clock,
-    stage::Stage,
     wait::{self, found_if},
 };
 
-/// Longer than a control plane keeps a duty without a word, and shorter than any lease.
-const TAKE_OVER: Duration = Duration::from_secs(5);
 /// Between two submissions while a cluster is lost.
 const PAUSE: Duration = Duration::from_secs(2);
 
@@ -49,11 +56,11 @@ pub struct Plan {
     /// Names of faults, or of kinds of them.
     pub faults: String,
     pub seed: u64,
-    /// Seconds.
+    /// Seconds for which a cluster must be lost before jobs may move.
     pub lease: u32,
     /// Fenced jobs.
     pub jobs: u32,
-    /// Submissions that are measured before a loss; during it one follows the other.
+    /// Submissions that are measured before a loss; during it there is one every 2 s.
     pub probes: u32,
     /// The file with a line for each round.
     pub file: PathBuf,
@@ -61,23 +68,22 @@ pub struct Plan {
 
 /// Runs the rounds, prints each and the table of all that the file holds. Fails if one of them found an overlap or a stop
 /// for nothing, or if a loss moved nothing or met another problem.
-pub fn run(stage: &Stage, plan: &Plan) -> Result<()> {
-    let faults = fault::named(&plan.faults)?;
+pub fn run(side: &dyn Side, plan: &Plan) -> Result<()> {
+    let faults = fault::named(&plan.faults, &side.faults())?;
     let book = Book::new(plan.file.clone());
-    let first =
-        book.read()?.iter().filter(|record| record.seed == plan.seed).map(|record| record.round).max();
-    let first = first.map_or(0, |last| last + 1);
-    let (mut fleet, mut last) = (Fleet::muster(stage, plan.jobs)?, Vec::new());
+    let done = book.read()?;
+    let ours = done.iter().filter(|record| record.side == side.name() && record.seed == plan.seed);
+    let first = ours.map(|record| record.round).max().map_or(0, |last| last + 1);
+    let (mut fleet, mut last) = (Fleet::default(), Vec::new());
     for round in first..first + plan.rounds {
         let mut draw = Draw::new(plan.seed, round);
-        let fault = draw.one_of(&faults);
-        let record =
-            Round { stage, plan, fleet: &mut fleet, last: &mut last, round, fault }.run(&mut draw)?;
+        let fault = draw::dealt(plan.seed, round, &faults);
+        let record = Round { side, plan, fleet: &mut fleet, last: &mut last, round, fault }.run(&mut draw)?;
         println!("{}", record.told());
         book.add(&record)?;
     }
     let records = book.read()?;
-    println!("\n{}\nthe rounds are in {}", record::table(&records), book.path().display());
+    println!("\n{}\nthe rounds are in {}", table::table(&records), book.path().display());
     let bad = records.iter().filter(|record| !record.is_good()).count();
     anyhow::ensure!(
         bad == 0,
@@ -87,13 +93,22 @@ pub fn run(stage: &Stage, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Ends what rounds left running.
-pub fn dismiss(stage: &Stage, plan: &Plan) -> Result<()> {
-    Fleet::muster(stage, plan.jobs)?.dismiss(stage)
+/// Ends what rounds left running, and waits for it.
+pub fn dismiss(side: &dyn Side) -> Result<()> {
+    let known = side.known()?;
+    let ids: Vec<&str> = known.values().map(String::as_str).collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    side.cancel(&ids)?;
+    wait::until("the jobs of the rounds to end", PATIENCE, || {
+        let left = side.known()?;
+        Ok(found_if(left.is_empty(), format!("{} left", left.len())))
+    })
 }
 
 struct Round<'a> {
-    stage: &'a Stage,
+    side: &'a dyn Side,
     plan: &'a Plan,
     fleet: &'a mut Fleet,
     /// The containers that lived when the round before was judged.
@@ -104,42 +119,46 @@ struct Round<'a> {
 
 impl Round<'_> {
     fn run(mut self, draw: &mut Draw) -> Result<Record> {
+        let started = clock::now();
         let before = self.prepare()?;
         let late = judge::replaced(self.fleet, self.last, &before);
         let victim = self.victim(&before, draw);
         let healthy = self.other(&victim)?;
-        let idle = if self.fault.leaves_dispatch() { self.idle(&healthy) } else { Vec::new() };
-        if self.fault == Fault::LeaderStopped {
-            self.stage.let_lead(&victim, TAKE_OVER)?;
-        }
-        let watched = Watched::begin(self.stage, before, &victim)?;
+        let idle = if self.fault.leaves_dispatch() { self.idle(&healthy)? } else { Took::default() };
+        self.side.prepare(self.fault, &victim)?;
+        let watched = Watched::begin(self.side.stage(), before, &victim)?;
         let begun = clock::now();
         let (outcome, during) = self.suffer(&victim, &healthy, draw, &watched);
-        let settled = outcome.and_then(|()| self.settle());
-        let mut found = watched.judge(self.stage, self.fleet, self.fault.loses(), begun)?;
+        let settled = self.settle();
+        let loses = self.side.loses(self.fault);
+        let mut found = watched.judge(self.side.stage(), self.fleet, loses, begun)?;
         found.needless.extend(late);
-        *self.last = alive(self.stage)?;
+        *self.last = alive(self.side.stage())?;
+        let now = clock::now();
         Ok(Record {
+            side: self.side.name().to_owned(),
             seed: self.plan.seed,
             round: self.round,
             fault: self.fault,
             cluster: victim,
             lease: self.plan.lease,
             found,
-            idle_s: idle,
-            during_s: during,
-            took_s: clock::now() - begun,
-            problem: settled.err().map(|problem| format!("{problem:#}")).unwrap_or_default(),
+            idle_s: [idle.named, idle.any].concat(),
+            during_s: during.named,
+            any_s: during.any,
+            took_s: now - begun,
+            whole_s: now - started,
+            problem: outcome.and(settled).err().map(|problem| format!("{problem:#}")).unwrap_or_default(),
         })
     }
 
     /// Everything is as it should be.
     fn prepare(&mut self) -> Result<Vec<Life>> {
-        for cluster in &self.stage.spec.clusters {
-            self.stage.wait_for_state(cluster, &["active"])?;
-        }
-        life::prune(&self.stage.lives(), clock::now())?;
-        self.fleet.mend(self.stage, self.plan.jobs)
+        self.side.clear()?;
+        self.side.wait_heard()?;
+        *self.fleet = Fleet::muster(self.side, self.plan.jobs)?;
+        life::prune(&self.side.stage().lives(), clock::now())?;
+        self.fleet.mend(self.side, self.plan.jobs)
     }
 
     /// The cluster with more fenced jobs, because they are what has to move.
@@ -148,93 +167,86 @@ impl Round<'_> {
             let there = before.iter().filter(|life| life.cluster == cluster);
             there.filter(|life| self.fleet.member(&life.job).is_some_and(|member| member.is_fenced)).count()
         };
-        let clusters = &self.stage.spec.clusters;
+        let clusters = &self.side.stage().spec.clusters;
         let most = clusters.iter().map(|cluster| fenced(cluster)).max().unwrap_or(0);
         let best: Vec<&String> = clusters.iter().filter(|cluster| fenced(cluster) == most).collect();
         draw.one_of(&best).clone()
     }
 
     fn other(&self, victim: &str) -> Result<String> {
-        let other = self.stage.spec.clusters.iter().find(|cluster| *cluster != victim);
+        let other = self.side.stage().spec.clusters.iter().find(|cluster| *cluster != victim);
         other.cloned().context("rounds need two clusters")
     }
 
     /// Inflicts the fault, waits for what must follow and mends; measures dispatch to the other cluster meanwhile.
-    fn suffer(
-        &self,
-        victim: &str,
-        healthy: &str,
-        draw: &mut Draw,
-        watched: &Watched,
-    ) -> (Result<()>, Vec<f64>) {
+    fn suffer(&self, victim: &str, healthy: &str, draw: &mut Draw, watched: &Watched) -> (Result<()>, Took) {
         let over = AtomicBool::new(!self.fault.leaves_dispatch());
         thread::scope(|scope| {
             let probing = scope.spawn(|| self.during(healthy, &over));
-            let outcome = self.trouble(victim, draw, watched);
+            let outcome = self.trouble(victim, draw, watched, &over);
             over.store(true, Ordering::Relaxed);
             (outcome, probing.join().unwrap_or_default())
         })
     }
 
-    fn trouble(&self, victim: &str, draw: &mut Draw, watched: &Watched) -> Result<()> {
-        let mut trouble = Trouble::begin(self.stage, victim, self.fault, draw)?;
-        trouble.go_on(self.fault, draw, Duration::from_secs(self.plan.lease.into()))?;
-        if self.fault.loses() {
-            self.wait_moved(watched)?;
+    fn trouble(&self, victim: &str, draw: &mut Draw, watched: &Watched, over: &AtomicBool) -> Result<()> {
+        let mut trouble = self.side.begin(victim, self.fault, draw)?;
+        trouble.go_on(draw, Duration::from_secs(self.plan.lease.into()))?;
+        let moved = if self.side.loses(self.fault) { self.wait_moved(watched) } else { Ok(()) };
+        if self.side.loses(self.fault) {
             thread::sleep(draw.millis(500, 4_000));
         }
-        trouble.mend()?;
-        if matches!(self.fault, Fault::AgentKill | Fault::AgentRestart | Fault::AgentKilled) {
-            // A pod that is killed again and again is held back by the kubelet for minutes; a new one is not.
-            self.stage.wait_for_state(victim, &["active"])?;
-            self.stage.replace_agent(victim)?;
-        }
-        Ok(())
+        over.store(true, Ordering::Relaxed);
+        trouble.mend().and(moved)
     }
 
     fn wait_moved(&self, watched: &Watched) -> Result<()> {
-        wait::until("the next attempts of the fenced jobs", PATIENCE, || {
-            let left = watched.unmoved(self.fleet, &alive(self.stage)?);
+        wait::until("the next attempts of the fenced jobs", self.side.moves_within(), || {
+            let left = watched.unmoved(self.fleet, &alive(self.side.stage())?);
             Ok(found_if(left.is_empty(), left.join(", ")))
         })
     }
 
-    /// Everybody is heard again, and has been for long enough that a stop that was under way has come.
+    /// Everybody is heard again, and has been for long enough that a stop that was under way has come; one that comes later
+    /// still is seen by the next round.
     fn settle(&self) -> Result<()> {
-        for cluster in &self.stage.spec.clusters {
-            self.stage.wait_for_state(cluster, &["active"])?;
-        }
-        self.fleet.wait_whole(self.stage)?;
-        thread::sleep(Duration::from_secs(3));
+        self.side.wait_heard()?;
+        self.fleet.wait_whole(self.side.stage())?;
+        thread::sleep(Duration::from_secs(1));
         Ok(())
     }
 
-    /// Submissions to a cluster while nothing is lost.
-    fn idle(&self, cluster: &str) -> Vec<f64> {
-        (0..self.plan.probes).filter_map(|number| self.probe(cluster, &format!("idle-{number}"))).collect()
+    /// Submissions while nothing is lost, one after the other.
+    fn idle(&self, healthy: &str) -> Result<Took> {
+        let mut all = Took::default();
+        for number in 0..self.plan.probes {
+            let mut probing = self.probing(healthy, &format!("idle-{number}"))?;
+            probing.send();
+            let took = probing.finish();
+            all.named.extend(took.named);
+        }
+        Ok(all)
     }
 
-    /// Submissions to a cluster until `over`.
-    fn during(&self, cluster: &str, over: &AtomicBool) -> Vec<f64> {
-        let mut took = Vec::new();
-        for number in 0.. {
-            if over.load(Ordering::Relaxed) {
-                break;
+    /// One submission after another until `over`, whether the ones before have their objects or not.
+    fn during(&self, healthy: &str, over: &AtomicBool) -> Took {
+        let measured = self.probing(healthy, "during").and_then(|mut probing| {
+            while !over.load(Ordering::Relaxed) {
+                probing.send();
+                thread::sleep(PAUSE);
+                probing.look()?;
             }
-            took.extend(self.probe(cluster, &format!("during-{number}")));
-            thread::sleep(PAUSE);
-        }
-        took
+            Ok(probing.finish())
+        });
+        measured.unwrap_or_else(|problem| {
+            eprintln!("dispatch beside the loss could not be measured: {problem:#}");
+            Took::default()
+        })
     }
 
-    fn probe(&self, cluster: &str, word: &str) -> Option<f64> {
-        let name = format!("probe-{}-{word}", self.round);
-        match probe::one(self.stage, cluster, &name) {
-            Ok(seconds) => Some(seconds),
-            Err(problem) => {
-                eprintln!("{name}: {problem:#}");
-                None
-            }
-        }
+    fn probing<'b>(&'b self, healthy: &'b str, word: &str) -> Result<Probing<'b>> {
+        // The time tells its probes from those of a round of this number in another run.
+        let prefix = format!("probe-{}-{word}-{:.0}", self.round, clock::now());
+        Probing::begin(self.side, healthy, prefix)
     }
 }

@@ -1,4 +1,4 @@
-//! Records: one line of JSON for each round that ran, in a file that later runs append to, and the tables made of them.
+//! Records: one line of JSON for each round that ran, in a file that later runs append to.
 //!
 //! Invariant: a round is written when it is judged, so an interrupted run loses at most the round it was in.
 
@@ -11,23 +11,28 @@ use std::{
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::fault::{BRIEF, CONTROL, Fault, LOST};
+use super::{fault::Fault, side::OURS};
 
 /// What a round found.
 #[derive(Clone, Debug)]
 pub struct Record {
+    /// Whose jobs they were.
+    pub side: String,
     pub seed: u64,
     pub round: u32,
     pub fault: Fault,
     pub cluster: String,
-    /// Length of the lease in seconds.
+    /// Seconds for which a cluster must be lost before its jobs may move.
     pub lease: u32,
     pub found: Found,
-    /// Seconds from a submission to the RayJob on the other cluster, before and during the fault.
+    /// Seconds from a submission to the RayJob: before the fault, and during it for those that named the other cluster and
+    /// for those that any cluster could take.
     pub idle_s: Vec<f64>,
     pub during_s: Vec<f64>,
-    /// How long the round took.
+    pub any_s: Vec<f64>,
+    /// Seconds from the begin of the fault until everything was as it should be, and with what came before the fault.
     pub took_s: f64,
+    pub whole_s: f64,
     /// What else went wrong; empty if nothing did.
     pub problem: String,
 }
@@ -42,6 +47,8 @@ pub struct Found {
     pub overlaps: usize,
     pub overlap_s: f64,
     pub kubelet_overlap_s: f64,
+    /// Jobs that moved and of which the old copy outlived the new one.
+    pub reverted: usize,
     /// Seconds between the end of an attempt and the begin of the next.
     pub gaps_s: Vec<f64>,
     /// Seconds from the begin of the fault to the begin of the next attempt.
@@ -52,7 +59,7 @@ pub struct Found {
 
 impl Found {
     /// Seconds of two copies, by whoever saw more of them; an empty sum is −0, to which 0 is added.
-    fn seconds(&self) -> f64 {
+    pub fn seconds(&self) -> f64 {
         self.overlap_s.max(self.kubelet_overlap_s) + 0.0
     }
 }
@@ -61,15 +68,18 @@ impl Record {
     fn line(&self) -> Value {
         let found = &self.found;
         json!({
-            "seed": self.seed, "round": self.round, "fault": self.fault.word(), "cluster": self.cluster,
+            "side": self.side, "seed": self.seed, "round": self.round, "fault": self.fault.word(), "cluster": self.cluster,
             "lease_s": self.lease, "jobs": found.jobs, "moved": found.moved, "overlaps": found.overlaps,
             "overlap_s": round(found.overlap_s), "kubelet_overlap_s": found.kubelet_overlap_s,
+            "reverted": found.reverted,
             "gaps_s": all(&found.gaps_s), "restarts_s": all(&found.restarts_s), "needless": found.needless,
-            "idle_s": all(&self.idle_s), "during_s": all(&self.during_s), "took_s": round(self.took_s),
+            "idle_s": all(&self.idle_s), "during_s": all(&self.during_s), "any_s": all(&self.any_s),
+            "took_s": round(self.took_s), "whole_s": round(self.whole_s),
             "problem": self.problem,
         })
     }
 
+    /// Lines of before there were two sides are ours, and say less.
     fn read(line: &Value) -> Option<Record> {
         let text = |key: &str| line[key].as_str().map(str::to_owned);
         let many = |key: &str| -> Vec<f64> {
@@ -83,11 +93,13 @@ impl Record {
             overlaps: number("overlaps")?.try_into().ok()?,
             overlap_s: line["overlap_s"].as_f64()?,
             kubelet_overlap_s: line["kubelet_overlap_s"].as_f64()?,
+            reverted: number("reverted").unwrap_or(0).try_into().ok()?,
             gaps_s: many("gaps_s"),
             restarts_s: many("restarts_s"),
             needless: needless.filter_map(|one| one.as_str().map(str::to_owned)).collect(),
         };
         Some(Record {
+            side: text("side").unwrap_or_else(|| OURS.to_owned()),
             seed: number("seed")?,
             round: number("round")?.try_into().ok()?,
             fault: text("fault")?.parse().ok()?,
@@ -96,15 +108,20 @@ impl Record {
             found,
             idle_s: many("idle_s"),
             during_s: many("during_s"),
+            any_s: many("any_s"),
             took_s: line["took_s"].as_f64()?,
+            whole_s: line["whole_s"].as_f64().unwrap_or(f64::NAN),
             problem: text("problem")?,
         })
     }
 
     /// No two copies and no stop for nothing; of a loss, also that its jobs moved and that nothing else went wrong, or else
-    /// there was nothing to count; of a control, that its two copies were seen.
+    /// there was nothing to count; of a control, that its two copies were seen. Of another side nothing is demanded.
     pub fn is_good(&self) -> bool {
         let found = &self.found;
+        if self.side != OURS {
+            return true;
+        }
         if self.fault.is_control() {
             return found.seconds() > 0.0;
         }
@@ -118,23 +135,26 @@ impl Record {
         let needless =
             if found.needless.is_empty() { "none".to_owned() } else { found.needless.join(" and ") };
         let problem = if self.problem.is_empty() { String::new() } else { format!("; {}", self.problem) };
-        let moved = if self.fault.loses() {
-            let (gap, start) = (least(&found.gaps_s), quantile(&found.restarts_s, 0.5));
+        let moved = if found.moved > 0 || self.fault.loses() {
+            let (gap, start) = (quantile(&found.gaps_s, 0.0), quantile(&found.restarts_s, 0.5));
             format!(
-                "{} of {} jobs moved, least gap {gap:.1} s, start after {start:.1} s",
-                found.moved, found.jobs
+                "{} of {} jobs moved, {} back, least gap {gap:.1} s, start after {start:.1} s",
+                found.moved, found.jobs, found.reverted
             )
         } else {
             format!("{} jobs", found.jobs)
         };
         format!(
-            "round {} {} of {}: {moved}; {} overlap ({:.1} s); stopped for nothing: {needless}; {:.0} s{problem}",
+            "{} round {} {} of {}: {moved}; {} overlap ({:.1} s); stopped for nothing: {needless}; {:.0} s of {:.0} \
+             s{problem}",
+            self.side,
             self.round,
             self.fault.word(),
             self.cluster,
             found.overlaps,
             found.seconds(),
-            self.took_s
+            self.took_s,
+            self.whole_s
         )
     }
 }
@@ -164,86 +184,10 @@ impl Book {
     pub fn add(&self, record: &Record) -> Result<()> {
         fs::create_dir_all(self.0.parent().context("the file has a folder")?)?;
         let mut file = fs::File::options().create(true).append(true).open(&self.0)?;
-        writeln!(file, "{}", record.line()).with_context(|| format!("writing {}", self.0.display()))
+        // In one write, because two runs may append to one file.
+        file.write_all(format!("{}\n", record.line()).as_bytes())
+            .with_context(|| format!("writing {}", self.0.display()))
     }
-}
-
-/// A table of Markdown with a line for each fault and one for all of its kind.
-pub fn table(records: &[Record]) -> String {
-    let mut text = String::from(
-        "| fault | rounds | jobs | moved | overlaps | of s | least gap, s | median gap, s | loss → start, s (median, most) | \
-         stopped for nothing | with a problem |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
-    );
-    let kinds: [(&str, &[Fault]); 3] = [
-        ("all losses", &LOST),
-        ("all brief troubles", &BRIEF),
-        ("all controls, which must overlap", &CONTROL),
-    ];
-    for (kind, faults) in kinds {
-        let of_kind: Vec<&Record> = records.iter().filter(|record| faults.contains(&record.fault)).collect();
-        for fault in faults {
-            let of_fault: Vec<&Record> =
-                of_kind.iter().filter(|record| record.fault == *fault).copied().collect();
-            text.push_str(&row(fault.word(), &of_fault));
-        }
-        text.push_str(&row(kind, &of_kind));
-    }
-    text + &dispatch(records)
-}
-
-fn row(name: &str, records: &[&Record]) -> String {
-    if records.is_empty() {
-        return String::new();
-    }
-    let all = || records.iter().map(|record| &record.found);
-    let sum = |of: fn(&Found) -> usize| -> usize { all().map(of).sum() };
-    let seconds = all().map(Found::seconds).fold(0.0, |sum, one| sum + one);
-    let gaps: Vec<f64> = all().flat_map(|found| found.gaps_s.clone()).collect();
-    let starts: Vec<f64> = all().flat_map(|found| found.restarts_s.clone()).collect();
-    let figure = |values: &[f64], part| match values {
-        [] => "–".to_owned(),
-        _ => format!("{:.1}", quantile(values, part)),
-    };
-    format!(
-        "| {name} | {} | {} | {} | {} | {seconds:.1} | {} | {} | {}, {} | {} | {} |\n",
-        records.len(),
-        sum(|found| found.jobs),
-        sum(|found| found.moved),
-        sum(|found| found.overlaps),
-        figure(&gaps, 0.0),
-        figure(&gaps, 0.5),
-        figure(&starts, 0.5),
-        figure(&starts, 1.0),
-        sum(|found| found.needless.len()),
-        records.iter().filter(|record| !record.problem.is_empty()).count(),
-    )
-}
-
-/// How long submissions to the other cluster took.
-fn dispatch(records: &[Record]) -> String {
-    let mut text = String::from(
-        "\n| submit → RayJob on the healthy cluster | jobs | median, ms | p99, ms |\n|---|---|---|---|\n",
-    );
-    let idle: Vec<f64> = records.iter().flat_map(|record| record.idle_s.clone()).collect();
-    text.push_str(&latencies("idle", &idle));
-    for fault in LOST.into_iter().filter(|fault| fault.leaves_dispatch()) {
-        let of_fault = records.iter().filter(|record| record.fault == fault);
-        let during: Vec<f64> = of_fault.flat_map(|record| record.during_s.clone()).collect();
-        text.push_str(&latencies(&format!("the other one lost: {}", fault.word()), &during));
-    }
-    text
-}
-
-fn latencies(name: &str, seconds: &[f64]) -> String {
-    if seconds.is_empty() {
-        return String::new();
-    }
-    let millis = |part| quantile(seconds, part) * 1_000.0;
-    format!("| {name} | {} | {:.0} | {:.0} |\n", seconds.len(), millis(0.5), millis(0.99))
-}
-
-fn least(values: &[f64]) -> f64 {
-    quantile(values, 0.0)
 }
 
 /// The value below which a part of the values lies; not a number when there are none.
@@ -270,12 +214,13 @@ fn all(seconds: &[f64]) -> Vec<f64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn record(round: u32, fault: Fault) -> Record {
+    pub fn record(round: u32, fault: Fault) -> Record {
         Record {
+            side: OURS.into(),
             seed: 7,
             round,
             fault,
@@ -287,13 +232,16 @@ mod tests {
                 overlaps: 1,
                 overlap_s: 1.5,
                 kubelet_overlap_s: 2.0,
+                reverted: 0,
                 gaps_s: vec![1.0, 2.0, 9.0],
                 restarts_s: vec![33.0],
                 needless: vec!["round-wait-rounds-b".into()],
             },
             idle_s: vec![0.05],
             during_s: vec![0.06, 0.4],
+            any_s: vec![0.07],
             took_s: 61.0,
+            whole_s: 66.0,
             problem: String::new(),
         }
     }
@@ -312,6 +260,16 @@ mod tests {
     }
 
     #[test]
+    fn a_line_of_before_there_were_sides_is_ours() {
+        let mut line = record(1, Fault::Cut).line();
+        for key in ["side", "reverted", "any_s", "whole_s"] {
+            line.as_object_mut().unwrap().remove(key);
+        }
+        let read = Record::read(&line).unwrap();
+        assert_eq!((read.side.as_str(), read.found.reverted, read.found.moved), (OURS, 0, 6));
+    }
+
+    #[test]
     fn two_copies_are_bad_and_a_control_without_them_is() {
         let seen = record(1, Fault::Cut);
         assert!(!seen.is_good());
@@ -319,6 +277,7 @@ mod tests {
         none.found =
             Found { overlaps: 0, overlap_s: 0.0, kubelet_overlap_s: 0.0, needless: vec![], ..none.found };
         assert!(none.is_good());
+        assert!(Record { side: "multikueue".into(), ..seen.clone() }.is_good(), "it is only measured");
         let caught = Record { fault: Fault::FalseWord, ..seen };
         assert!(caught.is_good());
         assert!(!Record { fault: Fault::FalseWord, ..none }.is_good());
@@ -344,21 +303,5 @@ mod tests {
         assert!(!still.is_good());
         assert!(Record { fault: Fault::BriefCut, ..still }.is_good(), "nothing has to move");
         assert!(Record { fault: Fault::BriefCut, ..problem.clone() }.is_good());
-        let table = table(&[problem, record(2, Fault::Cut)]);
-        assert!(table.contains("| cut | 2 |") && table.contains("33.0, 33.0 | 1 | 1 |"), "{table}");
-    }
-
-    #[test]
-    fn the_table_sums_each_fault_and_each_kind() {
-        let records = [record(1, Fault::Cut), record(2, Fault::Cut), record(3, Fault::BriefCut)];
-        let table = table(&records);
-        assert!(
-            table.contains("| cut | 2 | 16 | 12 | 2 | 4.0 | 1.0 | 2.0 | 33.0, 33.0 | 2 | 0 |"),
-            "{table}"
-        );
-        assert!(table.contains("| all brief troubles | 1 | 8 |"), "{table}");
-        assert!(!table.contains("agent-dead"), "a fault that was not drawn has no line: {table}");
-        assert!(table.contains("| idle | 3 | 50 | 50 |"), "{table}");
-        assert!(table.contains("| the other one lost: cut | 4 | 400 | 400 |"), "{table}");
     }
 }

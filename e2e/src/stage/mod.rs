@@ -81,10 +81,15 @@ impl Spec {
         Spec { up: rate.up, chart: rate.chart, ..new }
     }
 
-    /// For rounds of faults: two clusters that log every write, and a lease of so many seconds with a heartbeat of 2 s.
-    pub fn rounds(lease: u32) -> Spec {
+    /// For rounds of faults: one of two pairs of clusters that log every write, and a lease of so many seconds with a
+    /// heartbeat of 2 s.
+    pub fn rounds(pair: u8, lease: u32) -> Spec {
+        let (name, clusters, port) = match pair {
+            2 => ("rounds-2", ["rounds-c", "rounds-d"], 8503),
+            _ => ("rounds", ["rounds-a", "rounds-b"], 8483),
+        };
         let flags = ["--heartbeat", "2", "--finished-retention", "5", "--lease", &lease.to_string()];
-        Spec { up: &["--audit"], ..Spec::new("rounds", &["rounds-a", "rounds-b"], 8483, &flags) }
+        Spec { up: &["--audit"], ..Spec::new(name, &clusters, port, &flags) }
     }
 
     fn new(name: &'static str, clusters: &[&str], port: u16, flags: &[&str]) -> Spec {

@@ -42,12 +42,13 @@ impl Operator {
     }
 }
 
-fn kuberay(cluster: &str) -> Result<Daemon> {
+/// KubeRay's operator of a cluster.
+pub fn kuberay(cluster: &str) -> Result<Daemon> {
     Ok(Daemon::new(&testbed::bin()?.join("kuberay"), &format!("operator-{cluster}")))
 }
 
 /// As a process of the cluster's node, so that it reaches Services by their names.
-fn start_kuberay(cluster: &str) -> Result<()> {
+pub fn start_kuberay(cluster: &str) -> Result<()> {
     let operator = module::operator()?;
     let daemon = kuberay(cluster)?;
     if daemon.pid().is_some() {

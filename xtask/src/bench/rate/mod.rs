@@ -21,9 +21,9 @@ use squadron_e2e::{
     wait::{self, found_if},
 };
 
-use crate::acceptance::operator;
+use crate::{acceptance::operator, multikueue::RATE_MANAGER};
 
-use self::{audit::Writes, cpu::Ticks, figures::Run, multikueue::MultiKueue, side::Side, squadron::Squadron};
+use self::{audit::Writes, cpu::Ticks, figures::Run, side::Side, squadron::Squadron};
 
 const NAMESPACE: &str = "default";
 const PATIENCE: Duration = Duration::from_secs(1_800);
@@ -89,8 +89,8 @@ impl Rate {
         let mut sides: Vec<(Box<dyn Side + '_>, u32, Vec<Run>)> =
             vec![(Box::new(Squadron(&stage)), self.jobs, Vec::new())];
         if !self.alone {
-            multikueue::hub()?;
-            let rival = Box::new(MultiKueue(stage.spec.clusters.clone()));
+            let rival = Box::new(multikueue::over(&stage.spec.clusters));
+            rival.up()?;
             sides.push((rival, self.rival_jobs, Vec::new()));
         }
         for round in 0..=self.runs {
@@ -135,7 +135,7 @@ fn measure(side: &dyn Side, word: &str, count: u32) -> Result<Run> {
     let look = || -> Result<Writes> {
         let mut writes = Writes::default();
         for ((log, from), cluster) in logs.iter().zip(&starts).zip(&clusters) {
-            writes.read(log, *from, NAMESPACE, cluster != multikueue::HUB)?;
+            writes.read(log, *from, NAMESPACE, cluster != RATE_MANAGER)?;
         }
         Ok(writes)
     };

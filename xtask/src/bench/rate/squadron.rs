@@ -23,7 +23,7 @@ impl Side for Squadron<'_> {
     }
 
     fn take_over(&self) -> Result<()> {
-        multikueue::stop(&self.0.spec.clusters)?;
+        multikueue::over(&self.0.spec.clusters).stop()?;
         for cluster in &self.0.spec.clusters {
             operator::apply(cluster, command::root().join("deploy/crds"))?;
             operator::scale_agent(cluster, 1)?;

@@ -8,16 +8,18 @@ use squadron_e2e::{
     wait::{self, found_if},
 };
 
-use super::{HUB, kubectl, start};
+use super::{load::Target, side::Side};
 use crate::{
     acceptance::operator,
-    bench::rate::{load::Target, side::Side},
+    multikueue::{MultiKueue, RATE_MANAGER, kubectl},
 };
 
 const PATIENCE: Duration = Duration::from_secs(900);
-const ACCOUNT: &str = "load";
 
-pub struct MultiKueue(pub Vec<String>);
+/// MultiKueue with the stage's clusters as its workers.
+pub fn over(workers: &[String]) -> MultiKueue {
+    MultiKueue { hub: RATE_MANAGER, workers: workers.to_vec(), port: None }
+}
 
 impl Side for MultiKueue {
     fn name(&self) -> &'static str {
@@ -25,36 +27,23 @@ impl Side for MultiKueue {
     }
 
     fn take_over(&self) -> Result<()> {
-        for cluster in &self.0 {
+        for cluster in &self.workers {
             operator::scale_agent(cluster, 0)?;
         }
-        start(&self.0)
+        self.start()
     }
 
     fn target(&self) -> Result<Target> {
-        let account = format!("serviceaccount/{ACCOUNT}");
-        if kubectl(HUB, &["get", &account]).is_err() {
-            kubectl(HUB, &["create", "serviceaccount", ACCOUNT])?;
-            let subject = format!("--serviceaccount=default:{ACCOUNT}");
-            kubectl(
-                HUB,
-                &["create", "clusterrolebinding", ACCOUNT, "--clusterrole=cluster-admin", &subject],
-            )?;
-        }
-        let token = kubectl(HUB, &["create", "token", ACCOUNT, "--duration=6h"])?;
-        let url =
-            kubectl(HUB, &["config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}"])?;
+        let (url, token) = self.door()?;
         let options = format!(
-            "cacert = \"{}\"\nheader = \"authorization: Bearer {}\"\nheader = \"content-type: application/yaml\"",
-            testbed::ca(HUB)?.display(),
-            token.trim()
+            "cacert = \"{}\"\nheader = \"authorization: Bearer {token}\"\nheader = \"content-type: application/yaml\"",
+            testbed::ca(self.hub)?.display()
         );
-        let url = format!("{}/apis/ray.io/v1/namespaces/default/rayjobs", url.trim());
         Ok(Target { url, options, body: for_kueue })
     }
 
     fn clusters(&self) -> Vec<String> {
-        self.0.iter().cloned().chain([HUB.to_owned()]).collect()
+        self.all_clusters().map(str::to_owned).collect()
     }
 
     fn is_part(&self, process: &str) -> bool {
@@ -68,14 +57,11 @@ impl Side for MultiKueue {
     }
 
     fn clear(&self, _: &str) -> Result<()> {
-        kubectl(HUB, &["delete", "rayjobs", "--all", "--wait=false"])?;
+        kubectl(self.hub, &["delete", "rayjobs", "--all", "--wait=false"])?;
         wait::until("every copy to be gone", PATIENCE, || {
             let mut left = String::new();
-            for cluster in self.clusters() {
-                left.push_str(&kubectl(
-                    &cluster,
-                    &["get", "rayjobs,workloads.kueue.x-k8s.io", "-o", "name"],
-                )?);
+            for cluster in self.all_clusters() {
+                left.push_str(&kubectl(cluster, &["get", "rayjobs,workloads.kueue.x-k8s.io", "-o", "name"])?);
             }
             Ok(found_if(left.is_empty(), format!("{} left", left.lines().count())))
         })
@@ -95,18 +81,13 @@ fn for_kueue(manifest: &str) -> String {
         )
 }
 
-/// Makes the manager's cluster, beside the workers of the stage.
-pub fn hub() -> Result<()> {
-    testbed::up(&[HUB.to_owned()], &["--audit", "--no-ray"])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_manifest_gets_queue_and_manager() {
-        let manifest = include_str!("../rate.yaml");
+        let manifest = include_str!("rate.yaml");
         let changed = for_kueue(manifest);
         assert!(
             changed.contains("kueue.x-k8s.io/queue-name: jobs")
