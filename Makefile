@@ -1,6 +1,6 @@
 # Every run sets up what it needs. The work is done by xtask; this file only names it.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down test quick acceptance chaos rounds bench bench-submit bench-rate bench-failover bench-queue generate clean
+.PHONY: help demo demo-down test quick acceptance chaos rounds bench bench-submit bench-rate bench-failover bench-fleet bench-queue generate clean
 
 XTASK := cargo run --quiet --locked --package xtask --
 SUITE ?= e2erayjob
@@ -29,6 +29,7 @@ help:
 	@echo 'make bench-rate    measure jobs a second from submit to object, beside MultiKueue: RUNS=5 JOBS=1000'
 	@echo 'make bench-failover  lose a cluster with a thousand fenced jobs and measure when they start elsewhere'
 	@echo 'make bench-queue   measure submissions, lists and decisions while a million jobs wait: QUEUED=1000000'
+	@echo 'make bench-fleet   measure jobs a second through 10 and 500 agents on fake API servers, and memory for each'
 	@echo 'make generate      write the generated files anew'
 	@echo 'make clean         stop everything, remove clusters and build results'
 
@@ -67,6 +68,9 @@ bench-failover:
 
 bench-queue:
 	@SQUADRON_PROFILE=release $(XTASK) bench-queue --jobs $(QUEUED)
+
+bench-fleet:
+	@SQUADRON_PROFILE=release $(XTASK) bench-fleet --runs $(RUNS)
 
 generate:
 	@$(XTASK) generate

@@ -68,6 +68,8 @@ enum Task {
     BenchFailover(bench::Failover),
     /// Measure submissions, lists, reasons and the decision cycle while very many jobs wait.
     BenchQueue(bench::Queue),
+    /// Measure how many jobs a second reach fake API servers through whole agents, and what 500 agents cost.
+    BenchFleet(bench::Fleet),
     /// Stop every stage and take its clusters down.
     Clean,
 }
@@ -113,6 +115,10 @@ fn run(task: &Task) -> Result<()> {
             failover.run()
         }
         Task::BenchQueue(queue) => queue.run(),
+        Task::BenchFleet(fleet) => {
+            ready_unless(fleet.built)?;
+            fleet.run()
+        }
         Task::Clean => clean::run(),
     }
 }

@@ -1,9 +1,14 @@
 //! Decide: the rules of the planner, one attempt at a time.
 
+use std::collections::BTreeMap;
+
 use squadron_core::{fact::AttemptStep, id::AttemptId, lease::NotStarted, time::Timestamp};
 
 use super::{Action, Desired, DesiredAttempt, Memory, Observed, Phase, Plan, Policy, SeenJob, build};
 use crate::lease::Leave;
+
+/// Namespace and name of a RayJob.
+type Key = (String, String);
 
 /// How long a finished attempt's RayJob waits for the end of its driver log before it is deleted, in milliseconds.
 const LOG_GRACE_MILLIS: i64 = 30_000;
@@ -11,6 +16,8 @@ const LOG_GRACE_MILLIS: i64 = 30_000;
 /// What the planner looks at.
 struct Look<'a> {
     observed: &'a Observed,
+    /// The RayJobs that carry the marks of an attempt: of each the first by name.
+    ours: BTreeMap<AttemptId, (&'a Key, &'a SeenJob)>,
     memory: &'a Memory,
     policy: &'a Policy,
     leave: &'a Leave,
@@ -27,13 +34,13 @@ pub fn plan(
 ) -> Plan {
     let mut plan = Plan::default();
     let Some(desired) = desired else { return plan };
-    let look = Look { observed, memory, policy, leave };
+    let look = Look { observed, ours: ours(observed), memory, policy, leave };
     for attempt in desired.attempts.values() {
         hold(attempt, &look, &mut plan);
     }
     let wanted = |attempt: AttemptId| desired.attempts.contains_key(&attempt);
     for (attempt, phase) in memory.attempts().filter(|(attempt, _)| !wanted(*attempt)) {
-        release(attempt, phase, observed, now, &mut plan);
+        release(attempt, phase, &look, now, &mut plan);
     }
     for (key, job) in &observed.jobs {
         if let Some(attempt) = job.ours.filter(|attempt| !wanted(*attempt) && memory.get(*attempt).is_none())
@@ -43,6 +50,17 @@ pub fn plan(
         }
     }
     plan
+}
+
+/// The first RayJob of each attempt, found by looking at each RayJob once.
+fn ours(observed: &Observed) -> BTreeMap<AttemptId, (&Key, &SeenJob)> {
+    let mut ours = BTreeMap::new();
+    for (key, job) in &observed.jobs {
+        if let Some(attempt) = job.ours {
+            ours.entry(attempt).or_insert((key, job));
+        }
+    }
+    ours
 }
 
 /// An attempt that this cluster should hold.
@@ -144,9 +162,9 @@ fn gone(attempt: &DesiredAttempt, observed: &Observed) -> Option<Action> {
 }
 
 /// An attempt that this cluster no longer should hold.
-fn release(attempt: AttemptId, phase: Phase, observed: &Observed, now: Timestamp, plan: &mut Plan) {
-    let Some((key, job)) = observed.jobs.iter().find(|(_, job)| job.ours == Some(attempt)) else {
-        if !observed.remains.contains(&attempt) {
+fn release(attempt: AttemptId, phase: Phase, look: &Look<'_>, now: Timestamp, plan: &mut Plan) {
+    let Some((key, job)) = look.ours.get(&attempt).copied() else {
+        if !look.observed.remains.contains(&attempt) {
             plan.actions.push(farewell(attempt, phase));
         }
         return;
@@ -159,7 +177,7 @@ fn release(attempt: AttemptId, phase: Phase, observed: &Observed, now: Timestamp
         }
     };
     let deadline = since.plus_millis(LOG_GRACE_MILLIS);
-    if job.ended && !observed.log_ended.contains(&attempt) && now < deadline {
+    if job.ended && !look.observed.log_ended.contains(&attempt) && now < deadline {
         plan.wake_at = Some(plan.wake_at.map_or(deadline, |earlier| earlier.min(deadline)));
     } else {
         plan.actions.extend(delete(attempt, key, job));
@@ -173,7 +191,7 @@ fn farewell(attempt: AttemptId, phase: Phase) -> Action {
     }
 }
 
-fn delete(attempt: AttemptId, key: &(String, String), job: &SeenJob) -> Option<Action> {
+fn delete(attempt: AttemptId, key: &Key, job: &SeenJob) -> Option<Action> {
     let (namespace, name) = key.clone();
     (!job.deleting).then(|| Action::Delete { attempt, namespace, name, uid: job.uid.clone() })
 }

@@ -189,6 +189,24 @@ fn an_attempt_that_was_never_created_is_told_removed_when_released() {
     assert_eq!(steps(&told), [(AttemptStep::Removed, "")]);
 }
 
+#[test]
+fn twenty_thousand_attempts_are_let_go_of_by_looking_at_each_rayjob_once() {
+    const COUNT: u32 = 20_000;
+    let (mut observed, mut memory) = (Observed::default(), Memory::default());
+    for number in 0..COUNT {
+        memory.set(attempt(number), Some(Phase::Released(NOW)));
+        observed.jobs.insert(key(number), seen(Some(attempt(number)), false));
+    }
+    observed.jobs.insert(("ml".into(), "zz-copy".into()), seen(Some(attempt(7)), false));
+    let gone = plan(Some(&desired(vec![])), &observed, &memory, &policy(), &Leave::default(), NOW);
+    let deleted = gone.actions.iter().filter_map(|action| match action {
+        Action::Delete { attempt, name, .. } => Some((attempt.number, name.clone())),
+        _ => None,
+    });
+    let each: Vec<_> = (0..COUNT).map(|number| (number, key(number).1)).collect();
+    assert_eq!(deleted.collect::<Vec<_>>(), each, "of two with the same marks the first by name");
+}
+
 proptest! {
     /// Whatever the start, a few rounds reach a plan without actions; foreign objects stay.
     #[test]

@@ -5,6 +5,8 @@
 //! what the other is about to write; what a person changed meanwhile is judged again. A cluster that cannot be judged keeps
 //! no other one waiting.
 
+use std::slice;
+
 use squadron_core::{
     id::ClusterId,
     incident::{Change, Seen, concerns, correlate},
@@ -30,12 +32,30 @@ const LOOK_BACK_MS: i64 = 3_600_000;
 pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
     let Some(term) = duty::hold(app, CONSUMER, holder).await? else { return Ok(Left::NotOurs) };
     let batches = app.store.next_facts(CONSUMER, Some(project::CONSUMER), BATCH).await?;
+    let left = if batches.is_empty() { Left::Nothing } else { Left::More };
     let mut troubles = Troubles::default();
-    for batch in &batches {
+    let (idle, busy): (Vec<_>, Vec<_>) = batches.into_iter().partition(|batch| relevant(batch).is_empty());
+    troubles.bear(pass_over(app, &term, &idle).await)?;
+    for batch in &busy {
         duty::still_ours(app, &term).await?;
         troubles.bear(consume(app, &term, batch).await)?;
     }
-    troubles.end(if batches.is_empty() { Left::Nothing } else { Left::More })
+    troubles.end(left)
+}
+
+/// Moves the cursors over batches that bear on no incident.
+async fn pass_over(app: &AppState, term: &Term, idle: &[Batch]) -> Result<()> {
+    if idle.is_empty() {
+        return Ok(());
+    }
+    app.store
+        .txn("correlate.idle", &(term, idle), |db, (term, idle)| {
+            Box::pin(async move {
+                term::check(db, term).await?;
+                cursor::advance(db, CONSUMER, idle).await.map(|_moved| ())
+            })
+        })
+        .await
 }
 
 /// Looks whether open incidents are over, which time and other rows decide as much as facts.
@@ -117,7 +137,7 @@ async fn commit(
             Box::pin(async move {
                 term::check(db, term).await?;
                 if let Some(batch) = batch
-                    && !cursor::advance(db, CONSUMER, batch).await?
+                    && cursor::advance(db, CONSUMER, slice::from_ref(*batch)).await?.is_empty()
                 {
                     return Ok(Vec::new());
                 }

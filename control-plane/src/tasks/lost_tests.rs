@@ -2,11 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
-
 use squadron_core::{
     attempt::reason,
     id::{ClusterId, Epoch, JobId},
@@ -18,11 +13,11 @@ use squadron_store::{
     job::{JobRow, NewJob},
     testing::{crowd, fixture},
 };
-use tracing_subscriber::{Layer, layer::Context, prelude::*};
 use uuid::Uuid;
 
 use super::{
     lost::{HeardAgain, Watch},
+    statements::Statements,
     tests::{app_with, heard, ready},
     *,
 };
@@ -255,28 +250,9 @@ async fn the_duty_is_kept_while_a_batch_that_failed_is_tried_one_by_one() {
     assert_eq!(fleet.beats(&seen).await, 4, "for the batch, and for each of three");
 }
 
-/// Statements that this thread's tasks sent to the database.
-#[derive(Clone, Default)]
-struct Statements(Arc<AtomicUsize>);
-
-impl<S: tracing::Subscriber> Layer<S> for Statements {
-    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
-        if event.metadata().target() == "sqlx::query" {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Statements {
-    fn count(&self) -> usize {
-        self.0.swap(0, Ordering::Relaxed)
-    }
-}
-
 #[tokio::test]
 async fn a_thousand_attempts_of_a_lost_cluster_cost_a_few_statements() {
-    let statements = Statements::default();
-    let _counts = tracing_subscriber::registry().with(statements.clone()).set_default();
+    let (statements, _counts) = Statements::counted();
     let mut fleet = Fleet::new().await;
     crowd::held(&fleet.app.store, fleet.east, 1_000, Policy::Fence).await;
     let open = async |fleet: &Fleet| fleet.app.store.held_on(fleet.east, None).await.unwrap().len();
@@ -296,8 +272,7 @@ async fn a_thousand_attempts_of_a_lost_cluster_cost_a_few_statements() {
 
 #[tokio::test]
 async fn a_word_about_a_thousand_attempts_costs_a_few_statements() {
-    let statements = Statements::default();
-    let _counts = tracing_subscriber::registry().with(statements.clone()).set_default();
+    let (statements, _counts) = Statements::counted();
     let fleet = Fleet::new().await;
     crowd::held(&fleet.app.store, fleet.east, 1_000, Policy::Wait).await;
     let before = fleet.app.store.last_word(fleet.east).await.unwrap();

@@ -20,6 +20,8 @@ mod preempt_tests;
 pub mod project;
 pub mod release;
 #[cfg(test)]
+mod statements;
+#[cfg(test)]
 mod tests;
 mod troubles;
 

@@ -16,7 +16,7 @@ impl Troubles {
     pub(super) fn bear(&mut self, done: Result<()>) -> Result<()> {
         match done {
             Ok(()) => Ok(()),
-            Err(error @ (StoreError::Unavailable(_) | StoreError::Fenced { .. })) => Err(error),
+            Err(error) if concerns_all(&error) => Err(error),
             Err(error) => {
                 self.0.get_or_insert(error);
                 Ok(())
@@ -28,4 +28,9 @@ impl Troubles {
     pub(super) fn end(self, left: Left) -> Result<Left> {
         self.0.map_or(Ok(left), Err)
     }
+}
+
+/// Whether the trouble is not of one cluster or job.
+pub(super) fn concerns_all(error: &StoreError) -> bool {
+    matches!(error, StoreError::Unavailable(_) | StoreError::Fenced { .. })
 }

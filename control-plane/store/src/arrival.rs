@@ -155,6 +155,23 @@ macro_rules! allowed_since {
     };
 }
 
+/// The jobs that these objects became.
+pub async fn jobs(db: &mut PgConnection, objects: &[(ClusterId, &str)]) -> Result<Vec<JobId>> {
+    if objects.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (clusters, uids): (Vec<_>, Vec<_>) = objects.iter().map(|(cluster, uid)| (cluster.0, *uid)).unzip();
+    let ids = sqlx::query_scalar(
+        "select a.job_id from arrival a join unnest($1::uuid[], $2::text[]) as k (cluster_id, uid)
+             on a.cluster_id = k.cluster_id and a.uid = k.uid where a.job_id is not null",
+    )
+    .bind(clusters)
+    .bind(uids)
+    .fetch_all(db)
+    .await?;
+    Ok(ids.into_iter().map(JobId).collect())
+}
+
 /// A refused object that by now may be imported and is none of `tried`, locked until the transaction ends, with the
 /// cluster it stands in.
 pub async fn allowed_since(

@@ -1,5 +1,7 @@
 //! Attempts: what they hold and are charged, and those that wait for something.
 
+use std::collections::BTreeSet;
+
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     dispatch::Usage,
@@ -8,6 +10,9 @@ use squadron_core::{
 };
 
 use crate::{Result, Store, at, stamp, stamp_opt};
+
+/// Jobs of one kind that are let go of at a time.
+pub const DUE: usize = 500;
 
 /// An attempt as people look at it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,16 +42,35 @@ pub(crate) fn attempt_id(row: &PgRow) -> Result<Option<AttemptId>> {
     Ok(job.zip(number).map(|(job, number)| AttemptId { job: JobId(job), number }))
 }
 
-/// Whether this cluster was ever given this attempt.
-pub async fn is_held_by(db: &mut PgConnection, attempt: AttemptId, cluster: ClusterId) -> Result<bool> {
-    let number = i32::try_from(attempt.number).unwrap_or(i32::MAX);
-    let row = sqlx::query("select 1 from attempt where job_id = $1 and number = $2 and cluster_id = $3")
-        .bind(attempt.job.0)
-        .bind(number)
-        .bind(cluster.0)
-        .fetch_optional(db)
-        .await?;
-    Ok(row.is_some())
+/// An attempt as a cluster names it.
+pub type Named = (ClusterId, AttemptId);
+
+/// Those of these attempts that were ever given to the clusters which name them.
+pub async fn held(db: &mut PgConnection, named: &BTreeSet<Named>) -> Result<BTreeSet<Named>> {
+    if named.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let rows = sqlx::query(
+        "select a.cluster_id, a.job_id, a.number as attempt
+         from attempt a join unnest($1::uuid[], $2::integer[], $3::uuid[]) as k (job_id, number, cluster_id)
+             on a.job_id = k.job_id and a.number = k.number and a.cluster_id = k.cluster_id",
+    )
+    .bind(named.iter().map(|(_, attempt)| attempt.job.0).collect::<Vec<_>>())
+    .bind(
+        named
+            .iter()
+            .map(|(_, attempt)| i32::try_from(attempt.number).unwrap_or(i32::MAX))
+            .collect::<Vec<_>>(),
+    )
+    .bind(named.iter().map(|(cluster, _)| cluster.0).collect::<Vec<_>>())
+    .fetch_all(db)
+    .await?;
+    let mut held = BTreeSet::new();
+    for row in &rows {
+        let cluster = ClusterId(row.try_get("cluster_id")?);
+        held.extend(attempt_id(row)?.map(|attempt| (cluster, attempt)));
+    }
+    Ok(held)
 }
 
 /// Notes what the queues of attempts are charged, in the transaction that assigns them.
@@ -63,14 +87,17 @@ pub async fn charge(db: &mut PgConnection, charges: &[(AttemptId, &Usage)]) -> R
     Ok(())
 }
 
-/// Notes that we learnt of the end of the attempt at `now`, if it has ended and we did not know.
-pub async fn note_end(db: &mut PgConnection, attempt: AttemptId, now: Timestamp) -> Result<()> {
+/// Notes that we learnt of the ends of these attempts at `now`, of those that have ended and of which we did not know.
+pub async fn note_ends(db: &mut PgConnection, attempts: &[AttemptId], now: Timestamp) -> Result<()> {
+    if attempts.is_empty() {
+        return Ok(());
+    }
     sqlx::query(
-        "update attempt set end_learnt_at = $3
-         where job_id = $1 and number = $2 and ended_at is not null and end_learnt_at is null",
+        "update attempt set end_learnt_at = $3 from unnest($1::uuid[], $2::integer[]) as s (job_id, number)
+         where attempt.job_id = s.job_id and attempt.number = s.number and ended_at is not null and end_learnt_at is null",
     )
-    .bind(attempt.job.0)
-    .bind(i32::try_from(attempt.number).unwrap_or(i32::MAX))
+    .bind(attempts.iter().map(|attempt| attempt.job.0).collect::<Vec<_>>())
+    .bind(attempts.iter().map(|one| i32::try_from(one.number).unwrap_or(i32::MAX)).collect::<Vec<_>>())
     .bind(at(now))
     .execute(db)
     .await?;
@@ -95,9 +122,10 @@ impl Store {
     pub async fn retention_over(&self, before: Timestamp) -> Result<Vec<JobId>> {
         let ids = sqlx::query_scalar(
             "select distinct job_id from attempt
-             where desired and ended_at is not null and coalesce(end_learnt_at, ended_at) <= $1 order by job_id limit 500",
+             where desired and ended_at is not null and coalesce(end_learnt_at, ended_at) <= $1 order by job_id limit $2",
         )
         .bind(at(before))
+        .bind(i64::try_from(DUE).unwrap_or(i64::MAX))
         .fetch_all(self.pool())
         .await?;
         Ok(ids.into_iter().map(JobId).collect())
@@ -110,8 +138,9 @@ impl Store {
         let ids = sqlx::query_scalar(
             "select a.job_id from attempt a join cluster c on c.id = a.cluster_id join job j on j.id = a.job_id
              where (j.cancel_requested_at is not null or a.accepted_epoch is null) and a.state = 'stopping' and a.created_at is null and c.applied_generation >= a.released_generation
-             order by a.job_id limit 500",
+             order by a.job_id limit $1",
         )
+        .bind(i64::try_from(DUE).unwrap_or(i64::MAX))
         .fetch_all(self.pool())
         .await?;
         Ok(ids.into_iter().map(JobId).collect())

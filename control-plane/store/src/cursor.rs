@@ -3,6 +3,8 @@
 //! Invariant: a cursor moves in the transaction of its effect and never backwards, so a fact takes effect exactly once
 //! however often a consumer stops and starts. Facts of one cluster are read in the order (epoch, seq).
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use sqlx::{PgConnection, Row, types::Json};
 use squadron_core::{
     fact::Fact,
@@ -11,6 +13,11 @@ use squadron_core::{
 };
 
 use crate::{Result, Store, at, stamp};
+
+/// Facts of all clusters that are read at a time, beside the least of each.
+const MOST: i64 = 4_000;
+/// A cluster gets no fewer facts at a time.
+const LEAST: i64 = 8;
 
 /// A place in a cluster's facts. Signed, as the database holds it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -57,7 +64,7 @@ impl Batch {
 }
 
 impl Store {
-    /// The next facts for `consumer`, at most `limit`, the oldest epoch of each cluster only. With `behind`, nothing that
+    /// The next facts for `consumer`, at most `limit` of a cluster and fewer where many have some, the oldest epoch of each cluster only. With `behind`, nothing that
     /// this other consumer has not consumed yet.
     pub async fn next_facts(&self, consumer: &str, behind: Option<&str>, limit: i64) -> Result<Vec<Batch>> {
         let rows = sqlx::query(
@@ -78,33 +85,45 @@ impl Store {
         for row in &rows {
             let cluster = ClusterId(row.try_get("cluster_id")?);
             let (epoch, from, to) = (row.try_get("epoch")?, row.try_get("from_seq")?, row.try_get("to_seq")?);
-            let facts = self.facts_between(cluster, epoch, (from, to), limit).await?;
-            let full = i64::try_from(facts.len()).is_ok_and(|count| count == limit);
-            let to = facts.last().filter(|_| full).map_or(to, |last| last.position.seq);
-            batches.push(Batch { cluster, epoch, from, to, facts });
+            batches.push(Batch { cluster, epoch, from, to, facts: Vec::new() });
         }
+        self.fill(&mut batches, limit).await?;
         Ok(batches)
     }
 
-    async fn facts_between(
-        &self,
-        cluster: ClusterId,
-        epoch: i64,
-        (from, to): (i64, i64),
-        limit: i64,
-    ) -> Result<Vec<FactRow>> {
+    /// Reads the facts of batches of different clusters. A batch that gets as many as it may ends at the last of them.
+    async fn fill(&self, batches: &mut [Batch], limit: i64) -> Result<()> {
+        if batches.is_empty() {
+            return Ok(());
+        }
+        let count = i64::try_from(batches.len()).unwrap_or(i64::MAX);
+        let limit = limit.min((MOST / count).max(LEAST));
+        let column = |of: fn(&Batch) -> i64| batches.iter().map(of).collect::<Vec<_>>();
         let rows = sqlx::query(
-            "select epoch, seq, least(observed_at, received_at) as at, body from fact
-             where cluster_id = $1 and epoch = $2 and seq > $3 and seq <= $4 order by seq limit $5",
+            "select f.* from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[]) as k (cluster_id, epoch, since, until)
+             cross join lateral (
+                 select cluster_id, epoch, seq, least(observed_at, received_at) as at, body from fact
+                 where cluster_id = k.cluster_id and epoch = k.epoch and seq > k.since and seq <= k.until
+                 order by seq limit $5) f",
         )
-        .bind(cluster.0)
-        .bind(epoch)
-        .bind(from)
-        .bind(to)
+        .bind(batches.iter().map(|batch| batch.cluster.0).collect::<Vec<_>>())
+        .bind(column(|batch| batch.epoch))
+        .bind(column(|batch| batch.from))
+        .bind(column(|batch| batch.to))
         .bind(limit)
         .fetch_all(self.pool())
         .await?;
-        rows.iter().map(read).collect()
+        let mut facts = BTreeMap::<ClusterId, Vec<FactRow>>::new();
+        for row in &rows {
+            facts.entry(ClusterId(row.try_get("cluster_id")?)).or_default().push(read(row)?);
+        }
+        for batch in batches {
+            batch.facts = facts.remove(&batch.cluster).unwrap_or_default();
+            batch.facts.sort_by_key(|row| row.position);
+            let full = i64::try_from(batch.facts.len()).is_ok_and(|count| count == limit);
+            batch.to = batch.facts.last().filter(|_| full).map_or(batch.to, |last| last.position.seq);
+        }
+        Ok(())
     }
 
     /// The newest facts about a job, the oldest of them first.
@@ -153,22 +172,33 @@ pub async fn put_aside(
     Ok(())
 }
 
-/// Moves the cursor over a batch. Answers false when somebody else moved it meanwhile: then nothing may be committed.
-pub async fn advance(db: &mut PgConnection, consumer: &str, batch: &Batch) -> Result<bool> {
-    let done = sqlx::query(
-        "insert into consumer_cursor as c (consumer, cluster_id, epoch, seq)
-         select $1, $2, $3, $5 where $4 = 0 or exists
-             (select 1 from consumer_cursor where consumer = $1 and cluster_id = $2 and epoch = $3)
-         on conflict (consumer, cluster_id, epoch) do update set seq = $5 where c.seq = $4",
+/// Moves the cursors over batches of different clusters. Answers the clusters whose cursors moved; of the others somebody else
+/// moved them meanwhile, and nothing of their batches may be committed.
+pub async fn advance(
+    db: &mut PgConnection,
+    consumer: &str,
+    batches: &[Batch],
+) -> Result<BTreeSet<ClusterId>> {
+    let column = |of: fn(&Batch) -> i64| batches.iter().map(of).collect::<Vec<_>>();
+    let moved = sqlx::query_scalar(
+        "with given as (select * from unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[])
+                                          as g (cluster_id, epoch, since, until)),
+              moved as (update consumer_cursor c set seq = g.until from given g
+                        where c.consumer = $1 and c.cluster_id = g.cluster_id and c.epoch = g.epoch and c.seq = g.since
+                        returning c.cluster_id),
+              begun as (insert into consumer_cursor (consumer, cluster_id, epoch, seq)
+                        select $1, cluster_id, epoch, until from given where since = 0
+                        on conflict (consumer, cluster_id, epoch) do nothing returning cluster_id)
+         select cluster_id from moved union select cluster_id from begun",
     )
     .bind(consumer)
-    .bind(batch.cluster.0)
-    .bind(batch.epoch)
-    .bind(batch.from)
-    .bind(batch.to)
-    .execute(db)
+    .bind(batches.iter().map(|batch| batch.cluster.0).collect::<Vec<_>>())
+    .bind(column(|batch| batch.epoch))
+    .bind(column(|batch| batch.from))
+    .bind(column(|batch| batch.to))
+    .fetch_all(db)
     .await?;
-    Ok(done.rows_affected() == 1)
+    Ok(moved.into_iter().map(ClusterId).collect())
 }
 
 #[cfg(test)]

@@ -19,13 +19,40 @@ async fn every_fact_is_consumed_once_and_in_order() {
     let mut seen = Vec::new();
     loop {
         let batches = store.next_facts("project", None, 2).await.unwrap();
-        let Some(batch) = batches.first() else { break };
+        let [batch] = &batches[..] else { break };
         let mut db = store.pool().acquire().await.unwrap();
-        assert!(advance(&mut db, "project", batch).await.unwrap());
-        assert!(!advance(&mut db, "project", batch).await.unwrap(), "a batch is consumed once");
+        assert_eq!(advance(&mut db, "project", &batches).await.unwrap(), BTreeSet::from([east]));
+        assert_eq!(
+            advance(&mut db, "project", &batches).await.unwrap(),
+            BTreeSet::new(),
+            "it is consumed once"
+        );
         seen.extend(batch.facts.iter().map(|fact| fact.position.seq));
     }
     assert_eq!(seen, [1, 2, 3, 4, 5]);
+}
+
+#[tokio::test]
+async fn cursors_of_many_clusters_move_together_but_for_one_that_was_moved_meanwhile() {
+    let store = testing::store().await;
+    let mut clusters = Vec::new();
+    for name in ["east", "west", "north"] {
+        let cluster = fixture::cluster(&store, name).await;
+        fixture::facts(&store, cluster, nodes(3)).await;
+        clusters.push(cluster);
+    }
+    let mut db = store.pool().acquire().await.unwrap();
+    let first = store.next_facts("project", None, 2).await.unwrap();
+    advance(&mut db, "project", &first[..2]).await.unwrap();
+    let batches = store.next_facts("project", None, 10).await.unwrap();
+    let seqs = |batch: &Batch| batch.facts.iter().map(|row| row.position.seq).collect::<Vec<_>>();
+    let mut seen: Vec<_> = batches.iter().map(seqs).collect();
+    seen.sort();
+    assert_eq!(seen, [vec![1, 2, 3], vec![3], vec![3]]);
+    advance(&mut db, "project", &batches[..1]).await.unwrap();
+    let moved = advance(&mut db, "project", &batches).await.unwrap();
+    assert_eq!(moved, batches[1..].iter().map(|batch| batch.cluster).collect());
+    assert!(store.next_facts("project", None, 10).await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -35,7 +62,7 @@ async fn a_consumer_stays_behind_the_one_it_follows() {
     fixture::facts(&store, east, nodes(3)).await;
     assert!(store.next_facts("correlate", Some("project"), 10).await.unwrap().is_empty());
     let batch = store.next_facts("project", None, 2).await.unwrap().remove(0);
-    advance(&mut store.pool().acquire().await.unwrap(), "project", &batch).await.unwrap();
+    advance(&mut store.pool().acquire().await.unwrap(), "project", &[batch]).await.unwrap();
     let behind = store.next_facts("correlate", Some("project"), 10).await.unwrap().remove(0);
     assert_eq!((behind.from, behind.to, behind.facts.len()), (0, 2, 2));
 }

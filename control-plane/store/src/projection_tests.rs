@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeSet;
+
 use squadron_core::{
     fact::{NodeFact, PodFact},
     meter::Owner,
@@ -32,18 +34,21 @@ async fn an_older_fact_never_overwrites_a_newer_one() {
     let mut db = store.pool().acquire().await.unwrap();
     let later = NOW.plus_millis(5_000);
     let gone = NodeFact { gone: true, ..fixture::node("n1") };
-    assert!(node::show(&mut db, east, &fixture::node("n1"), number(1), NOW).await.unwrap());
-    assert!(node::show(&mut db, east, &gone, number(3), later).await.unwrap());
-    assert!(!node::show(&mut db, east, &fixture::node("n1"), number(2), later).await.unwrap());
+    assert!(fixture::show_node(&mut db, east, &fixture::node("n1"), number(1), NOW).await.unwrap());
+    assert!(fixture::show_node(&mut db, east, &gone, number(3), later).await.unwrap());
+    assert!(!fixture::show_node(&mut db, east, &fixture::node("n1"), number(2), later).await.unwrap());
     let ended = PodFact { gone: true, ..fixture::pod("p", None) };
-    assert!(pod::show(&mut db, east, &fixture::pod("p", None), number(4), NOW).await.unwrap());
-    assert!(pod::show(&mut db, east, &ended, number(6), later).await.unwrap());
-    assert!(!pod::show(&mut db, east, &fixture::pod("p", None), number(5), later).await.unwrap());
+    assert!(fixture::show_pod(&mut db, east, &fixture::pod("p", None), number(4), NOW).await.unwrap());
+    assert!(fixture::show_pod(&mut db, east, &ended, number(6), later).await.unwrap());
+    assert!(!fixture::show_pod(&mut db, east, &fixture::pod("p", None), number(5), later).await.unwrap());
     let found = spans(&store).await;
     assert_eq!((found.nodes[0].from, found.nodes[0].to), (NOW, Some(later)));
     assert_eq!((found.pods[0].from, found.pods[0].to, found.open_pods), (NOW, Some(later), 0));
     let next_life = Position { epoch: 2, seq: 1 };
-    assert!(pod::show(&mut db, east, &ended, next_life, later).await.unwrap(), "a later epoch is newer");
+    assert!(
+        fixture::show_pod(&mut db, east, &ended, next_life, later).await.unwrap(),
+        "a later epoch is newer"
+    );
 }
 
 #[tokio::test]
@@ -52,9 +57,9 @@ async fn what_a_complete_list_misses_has_ended_and_pods_ends_are_estimates() {
     let east = fixture::cluster(&store, "east").await;
     let mut db = store.pool().acquire().await.unwrap();
     for (seq, name) in (1..).zip(["n1", "n2"]) {
-        node::show(&mut db, east, &fixture::node(name), number(seq), NOW).await.unwrap();
+        fixture::show_node(&mut db, east, &fixture::node(name), number(seq), NOW).await.unwrap();
     }
-    pod::show(&mut db, east, &fixture::pod("p", None), number(3), NOW).await.unwrap();
+    fixture::show_pod(&mut db, east, &fixture::pod("p", None), number(3), NOW).await.unwrap();
     let later = NOW.plus_millis(60_000);
     assert_eq!(
         node::keep_only(&mut db, east, ("", ""), &["uid-n1".into()], number(4), later).await.unwrap(),
@@ -65,7 +70,7 @@ async fn what_a_complete_list_misses_has_ended_and_pods_ends_are_estimates() {
     let found = spans(&store).await;
     assert_eq!((found.estimated_ends, found.pods[0].to), (1, Some(later)));
     let known = PodFact { finished_at: Some(NOW.plus_millis(9)), gone: true, ..fixture::pod("p", None) };
-    pod::show(&mut db, east, &known, number(6), later).await.unwrap();
+    fixture::show_pod(&mut db, east, &known, number(6), later).await.unwrap();
     assert_eq!(
         (spans(&store).await.estimated_ends, spans(&store).await.pods[0].to),
         (0, Some(NOW.plus_millis(9)))
@@ -80,7 +85,7 @@ async fn a_part_of_a_list_ends_only_what_lies_within_it() {
     let east = fixture::cluster(&store, "east").await;
     let mut db = store.pool().acquire().await.unwrap();
     for (seq, name) in (1..).zip(["a", "b", "c", "d"]) {
-        node::show(&mut db, east, &fixture::node(name), number(seq), NOW).await.unwrap();
+        fixture::show_node(&mut db, east, &fixture::node(name), number(seq), NOW).await.unwrap();
     }
     let within = ("uid-b", "uid-d");
     let listed = ["uid-c".to_owned()];
@@ -98,7 +103,7 @@ async fn owners_and_room_follow_from_the_rows() {
     let job = fixture::queued(&store, "train").await;
     let mut db = store.pool().acquire().await.unwrap();
     let id = squadron_core::id::AttemptId { job: job.id, number: 1 };
-    node::show(&mut db, east, &fixture::node("n1"), number(1), NOW).await.unwrap();
+    fixture::show_node(&mut db, east, &fixture::node("n1"), number(1), NOW).await.unwrap();
     let pods = [
         fixture::pod("a", Some(id)),
         fixture::pod("b", None),
@@ -107,7 +112,7 @@ async fn owners_and_room_follow_from_the_rows() {
         PodFact { node: String::new(), bound_at: None, ..fixture::pod("unbound", None) },
     ];
     for (seq, each) in (2..).zip(&pods) {
-        pod::show(&mut db, east, each, number(seq), NOW).await.unwrap();
+        fixture::show_pod(&mut db, east, each, number(seq), NOW).await.unwrap();
     }
     let mut found = spans(&store).await.pods;
     found.sort_by(|a, b| a.uid.cmp(&b.uid));
@@ -120,7 +125,8 @@ async fn owners_and_room_follow_from_the_rows() {
     let capacity = store.capacities().await.unwrap()[&east];
     assert_eq!(capacity.free, capacity.allocatable - ONE * 4);
     assert_eq!(store.pods_of_job(job.id).await.unwrap(), [fixture::pod("a", Some(id))]);
-    assert_eq!(pod::of_attempt(&mut db, id).await.unwrap().len(), 1);
+    let of_attempt = pod::Pods::read(&mut db, &BTreeSet::new(), &BTreeSet::from([id])).await.unwrap();
+    assert_eq!(of_attempt.of_attempt(id), [fixture::pod("a", Some(id))]);
 }
 
 #[tokio::test]
@@ -156,9 +162,12 @@ async fn a_capacity_that_changes_cuts_the_bill_and_rewrites_none_of_it() {
     };
     let minute = |n: i64| NOW.plus_millis(n * 60_000);
     for (seq, count, at) in [(1, 8, 0), (2, 8, 5), (3, 0, 10), (4, 8, 11)] {
-        assert!(node::show(&mut db, east, &gpus(count), number(seq), minute(at)).await.unwrap());
+        assert!(fixture::show_node(&mut db, east, &gpus(count), number(seq), minute(at)).await.unwrap());
     }
-    assert!(!node::show(&mut db, east, &gpus(3), number(2), minute(20)).await.unwrap(), "an old fact");
+    assert!(
+        !fixture::show_node(&mut db, east, &gpus(3), number(2), minute(20)).await.unwrap(),
+        "an old fact"
+    );
     let mut nodes = spans(&store).await.nodes;
     nodes.sort_by_key(|node| node.from);
     let seen: Vec<_> = nodes.iter().map(|node| (node.allocatable.gpus, node.from, node.to)).collect();
@@ -170,7 +179,7 @@ async fn a_capacity_that_changes_cuts_the_bill_and_rewrites_none_of_it() {
         pod
     };
     for (seq, cpu_milli, at) in [(5, 1_000, 0), (6, 2_000, 10), (7, 2_000, 15)] {
-        pod::show(&mut db, east, &resized(cpu_milli), number(seq), minute(at)).await.unwrap();
+        fixture::show_pod(&mut db, east, &resized(cpu_milli), number(seq), minute(at)).await.unwrap();
     }
     let found = spans(&store).await;
     let mut held: Vec<_> = found.pods.iter().map(|pod| (pod.from, pod.to, pod.requests.cpu_milli)).collect();

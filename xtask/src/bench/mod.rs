@@ -4,6 +4,7 @@
 //! get the same manifest, and neither runs while the other is measured.
 
 mod failover;
+mod fleet;
 mod queue;
 mod rate;
 mod report;
@@ -19,7 +20,7 @@ use squadron_e2e::{
 };
 
 use self::report::Report;
-pub use self::{failover::Failover, queue::Queue, rate::Rate};
+pub use self::{failover::Failover, fleet::Fleet, queue::Queue, rate::Rate};
 use crate::acceptance::Operator;
 
 const MANIFEST: &str = "xtask/src/bench/first-line.yaml";

@@ -38,7 +38,8 @@ impl Report {
     }
 }
 
-fn machine() -> Result<String> {
+/// What measured: cores, kernel and how busy it was.
+pub fn machine() -> Result<String> {
     let cores = std::thread::available_parallelism()?;
     let load = std::fs::read_to_string("/proc/loadavg")?;
     let kernel = command::output(command::new("uname").arg("-sr"))?;
@@ -47,7 +48,7 @@ fn machine() -> Result<String> {
 }
 
 /// The middle value; of an even number, the mean of the two in the middle.
-fn median(values: &[f64]) -> Option<f64> {
+pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;

@@ -5,7 +5,7 @@
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
 use squadron_core::id::ClusterId;
-use squadron_store::{cursor::Position, node, testing::fixture};
+use squadron_store::{cursor::Position, testing::fixture};
 
 use crate::http::{jobs::tests::Room, looks};
 
@@ -25,7 +25,9 @@ async fn east(room: &Room) -> ClusterId {
     let east = fixture::cluster(&room.app.store, "east").await;
     let mut db = room.app.store.pool().acquire().await.unwrap();
     let now = crate::clock::now();
-    node::show(&mut db, east, &fixture::node("n1"), Position { epoch: 1, seq: 1 }, now).await.unwrap();
+    fixture::show_node(&mut db, east, &fixture::node("n1"), Position { epoch: 1, seq: 1 }, now)
+        .await
+        .unwrap();
     let heard = "update cluster set last_heard_at = to_timestamp($1::bigint / 1000000.0)";
     fixture::execute(&room.app.store, heard, now.0).await;
     east

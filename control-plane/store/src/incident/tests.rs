@@ -11,7 +11,6 @@ use squadron_core::{
 use super::*;
 use crate::{
     cursor::Position,
-    node, pod,
     testing::{
         self,
         fixture::{self, NOW},
@@ -130,9 +129,11 @@ async fn the_topology_leaves_out_what_ended_before() {
         ContainerFact { state: "waiting".into(), reason: "ErrImagePull".into(), ..ContainerFact::default() };
     let waits = PodFact { containers: vec![stuck], ..fixture::pod("w", Some(id)) };
     let old = PodFact { finished_at: Some(NOW), ..fixture::pod("old", None) };
-    node::show(&mut db, east, &fixture::node("n1"), Position { epoch: 1, seq: 1 }, NOW).await.unwrap();
+    fixture::show_node(&mut db, east, &fixture::node("n1"), Position { epoch: 1, seq: 1 }, NOW)
+        .await
+        .unwrap();
     for (seq, pod) in (2..).zip([waits, old]) {
-        pod::show(&mut db, east, &pod, Position { epoch: 1, seq }, NOW).await.unwrap();
+        fixture::show_pod(&mut db, east, &pod, Position { epoch: 1, seq }, NOW).await.unwrap();
     }
     let topology = store.topology(east, NOW).await.unwrap();
     assert_eq!(topology.pods.keys().collect::<Vec<_>>(), ["uid-w"]);

@@ -29,11 +29,27 @@ pub async fn lock(db: &mut PgConnection, job: JobId) -> Result<Option<Job>> {
 /// These jobs, locked in the order of their ids. They are read by a statement of their own, because the one that waits for a
 /// lock sees the row that it waited for anew, and everything else as it was before.
 pub async fn lock_all(db: &mut PgConnection, jobs: &[JobId]) -> Result<BTreeMap<JobId, Job>> {
-    let ids: Vec<_> = jobs.iter().map(|job| job.0).collect();
+    hold_all(db, jobs).await?;
+    locked(db, jobs).await
+}
+
+/// Locks these jobs in the order of their ids, until the transaction ends.
+pub async fn hold_all(db: &mut PgConnection, jobs: &[JobId]) -> Result<()> {
+    if jobs.is_empty() {
+        return Ok(());
+    }
     sqlx::query("select 1 from job where id = any ($1) order by id for update")
-        .bind(&ids)
-        .execute(&mut *db)
+        .bind(jobs.iter().map(|job| job.0).collect::<Vec<_>>())
+        .execute(db)
         .await?;
+    Ok(())
+}
+
+/// These jobs, which the transaction has locked.
+pub async fn locked(db: &mut PgConnection, jobs: &[JobId]) -> Result<BTreeMap<JobId, Job>> {
+    if jobs.is_empty() {
+        return Ok(BTreeMap::new());
+    }
     let rows = sqlx::query(
         "select j.id, j.name, j.namespace, j.state, j.reason, j.sentence, j.started_at, j.ended_at,
                 j.cancel_requested_at, j.cancelled_by, j.cancel_reason,
@@ -45,7 +61,7 @@ pub async fn lock_all(db: &mut PgConnection, jobs: &[JobId]) -> Result<BTreeMap<
          left join cluster c on c.id = a.cluster_id
          where j.id = any ($1)",
     )
-    .bind(ids)
+    .bind(jobs.iter().map(|job| job.0).collect::<Vec<_>>())
     .fetch_all(db)
     .await?;
     rows.iter().map(read).map(|job| job.map(|job| (job.id, job))).collect()
@@ -113,6 +129,9 @@ pub async fn save(db: &mut PgConnection, step: &Step) -> Result<i64> {
 
 /// Writes steps of different jobs. Answers the jobs' new versions.
 pub async fn save_all(db: &mut PgConnection, steps: &[Step]) -> Result<BTreeMap<JobId, i64>> {
+    if steps.is_empty() {
+        return Ok(BTreeMap::new());
+    }
     let generations = next_generations(db, steps.iter().filter_map(|step| step.desired_changed)).await?;
     save_attempts(db, steps, &generations).await?;
     save_jobs(db, steps).await

@@ -15,7 +15,7 @@ use super::{advance, waiting};
 use crate::{
     Store, attempt,
     cursor::Position,
-    node, pod, quota,
+    quota,
     testing::{
         self,
         fixture::{self, NOW, ONE},
@@ -50,7 +50,9 @@ async fn declare(store: &Store, cores: i64) {
 async fn east(store: &Store) -> ClusterId {
     let east = fixture::cluster(store, "east").await;
     let mut db = store.pool().acquire().await.unwrap();
-    node::show(&mut db, east, &fixture::node("n1"), Position { epoch: 1, seq: 1 }, NOW).await.unwrap();
+    fixture::show_node(&mut db, east, &fixture::node("n1"), Position { epoch: 1, seq: 1 }, NOW)
+        .await
+        .unwrap();
     east
 }
 
@@ -85,7 +87,7 @@ async fn tell(store: &Store, job: JobId, event: Event<'_>) -> AttemptId {
 
 async fn show_pod(store: &Store, cluster: ClusterId, fact: &PodFact, seq: i64) {
     let mut db = store.pool().acquire().await.unwrap();
-    pod::show(&mut db, cluster, fact, Position { epoch: 1, seq }, NOW).await.unwrap();
+    fixture::show_pod(&mut db, cluster, fact, Position { epoch: 1, seq }, NOW).await.unwrap();
 }
 
 fn jobs(plan: &Plan) -> Vec<JobId> {

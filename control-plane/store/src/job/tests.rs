@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeSet;
+
 use squadron_core::{
     attempt::{Event, Job, Step, advance as decide},
     dispatch::{Standing, plan},
@@ -15,7 +17,6 @@ use super::{advance, waiting, *};
 use crate::{
     attempt,
     cursor::Position,
-    node, pod,
     testing::{
         self,
         fixture::{self, NOW, ONE},
@@ -215,10 +216,13 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
     let face = Face { labels: [("gpu".into(), "h100".into())].into(), taints: vec![taint] };
     let labelled = NodeFact { face: face.clone(), ..fixture::node("n1") };
     for (seq, node) in [(1, fixture::node("n1")), (3, labelled)] {
-        node::show(&mut db, east, &node, Position { epoch: 1, seq }, NOW).await.unwrap();
+        fixture::show_node(&mut db, east, &node, Position { epoch: 1, seq }, NOW).await.unwrap();
     }
-    pod::show(&mut db, east, &fixture::pod("h", Some(id)), Position { epoch: 1, seq: 2 }, NOW).await.unwrap();
-    assert!(attempt::is_held_by(&mut db, id, east).await.unwrap());
+    fixture::show_pod(&mut db, east, &fixture::pod("h", Some(id)), Position { epoch: 1, seq: 2 }, NOW)
+        .await
+        .unwrap();
+    let named = BTreeSet::from([(east, id)]);
+    assert_eq!(attempt::held(&mut db, &named).await.unwrap(), named);
     let both = [east, ClusterId(Uuid::now_v7())].into();
     assert_eq!(advance::taking_jobs(&mut db, &both).await.unwrap(), [east].into());
     let input = store

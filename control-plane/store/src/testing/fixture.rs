@@ -2,7 +2,9 @@
 
 #![allow(clippy::missing_panics_doc, reason = "a test without its rows cannot go on")]
 
-use sqlx::{AssertSqlSafe, Row};
+use std::collections::BTreeSet;
+
+use sqlx::{AssertSqlSafe, PgConnection, Row};
 use squadron_core::{
     dispatch::GangPart,
     fact::{Fact, NodeFact, PodFact},
@@ -15,9 +17,12 @@ use squadron_core::{
 use uuid::Uuid;
 
 use crate::{
-    Store, at,
+    Result, Store, at,
+    cursor::Position,
     ingest::{Batch, Class, Payload, Record, Taken},
     job::{self, NewJob},
+    node::Nodes,
+    pod::Pods,
 };
 
 /// The moment at which tests happen.
@@ -103,6 +108,35 @@ pub fn pod(name: &str, attempt: Option<AttemptId>) -> PodFact {
         role: if attempt.is_some() { "head".to_owned() } else { String::new() },
         ..PodFact::default()
     }
+}
+
+/// Shows one fact of a node as the projector does. Answers whether it was news.
+pub async fn show_node(
+    db: &mut PgConnection,
+    cluster: ClusterId,
+    node: &NodeFact,
+    position: Position,
+    seen: Timestamp,
+) -> Result<bool> {
+    let mut nodes = Nodes::read(db, &BTreeSet::from([(cluster, node.uid.as_str())])).await?;
+    let news = nodes.show(cluster, node, position, seen);
+    nodes.save(db).await?;
+    Ok(news)
+}
+
+/// Shows one fact of a pod as the projector does. Answers whether it was news.
+pub async fn show_pod(
+    db: &mut PgConnection,
+    cluster: ClusterId,
+    pod: &PodFact,
+    position: Position,
+    seen: Timestamp,
+) -> Result<bool> {
+    let these = BTreeSet::from([(cluster, pod.uid.as_str())]);
+    let mut pods = Pods::read(db, &these, &BTreeSet::new()).await?;
+    let news = pods.show(cluster, pod, position, seen);
+    pods.save(db).await?;
+    Ok(news)
 }
 
 /// Commits facts of epoch 1, one second apart, behind those that are committed already.

@@ -63,3 +63,20 @@ pub async fn ended(store: &Store, attempt: AttemptId) {
         .await
         .expect("an attempt");
 }
+
+/// Waits until a transaction waits for another one's lock.
+#[allow(clippy::missing_panics_doc, reason = "a test without its database cannot go on")]
+pub async fn someone_waits(store: &Store) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    loop {
+        let waiting: i64 = sqlx::query_scalar("select count(*) from pg_locks l join pg_stat_activity a using (pid) where a.datname = current_database() and not l.granted")
+            .fetch_one(store.pool())
+            .await
+            .expect("the locks");
+        if waiting > 0 {
+            return;
+        }
+        assert!(std::time::Instant::now() < deadline, "nobody waits for a lock");
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
