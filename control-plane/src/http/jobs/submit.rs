@@ -29,6 +29,7 @@ use squadron_store::{
     PgConnection, audit,
     idempotency::{self, Found, Key},
     job::{self, NewJob, waiting},
+    preempt,
     ray_submission::{self, NewSubmission},
 };
 use uuid::Uuid;
@@ -106,12 +107,12 @@ pub fn gang(parsed: &ParsedRayJob, preferences: &Preferences) -> Vec<GangPart> {
     parts.collect()
 }
 
-/// What the dispatcher would look at if this were the only job that waits.
+/// What the dispatcher would look at if nothing ran and this were the only job.
 async fn clusters(app: &AppState, job: Waiting) -> Result<Input> {
     let asked = (page::silence(app), job);
     let look = app.store.txn("job.clusters", &asked, |db, (silence, job)| {
         Box::pin(async move {
-            let mut input = waiting::fleet(db, *silence).await?;
+            let mut input = waiting::ground(db, *silence).await?;
             input.waiting.push(job.clone());
             waiting::add_prices(db, &mut input).await?;
             Ok(input)
@@ -127,6 +128,8 @@ pub async fn fleet(app: &AppState, more: Vec<Waiting>) -> Result<Input> {
         Box::pin(async move {
             let mut input = waiting::snapshot(db, *silence).await?;
             input.waiting.extend(more.iter().cloned());
+            // What is asked may be what would be if others could be stopped.
+            preempt::add_stakes(db, &mut input.clusters).await?;
             waiting::add_prices(db, &mut input).await?;
             Ok(input)
         })
