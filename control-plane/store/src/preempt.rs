@@ -19,7 +19,7 @@ use squadron_core::{
 use crate::{Result, at, attempt::attempt_id, stamp, stamp_opt};
 
 /// Fills in the stakes of all attempts that hold something.
-pub async fn add_stakes(db: &mut PgConnection, clusters: &mut BTreeMap<ClusterId, Cluster>) -> Result<()> {
+pub async fn add_stakes(db: &mut PgConnection, clusters: &mut [Cluster]) -> Result<()> {
     let rows = sqlx::query(
         "select a.job_id, a.number as attempt, a.running_at, a.assigned_at, a.state = 'stopping' as stopping, a.stop_asked_at,
                 a.makes_room_for, j.name, j.priority, j.submitted_at, j.resumes, j.cancel_requested_at,
@@ -35,7 +35,7 @@ pub async fn add_stakes(db: &mut PgConnection, clusters: &mut BTreeMap<ClusterId
             stakes.insert(id, stake(row)?);
         }
     }
-    let held = clusters.values_mut().flat_map(|one| one.attempts.iter_mut().chain(&mut one.leaving));
+    let held = clusters.iter_mut().flat_map(|one| one.attempts.iter_mut().chain(&mut one.leaving));
     for held in held {
         if let Some(stake) = stakes.remove(&held.id) {
             held.stake = Stake { ended: held.stake.ended, ..stake };

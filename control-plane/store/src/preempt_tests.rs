@@ -52,11 +52,15 @@ async fn stakes_tell_what_a_stop_would_cost_and_for_whom_an_attempt_leaves() {
     let running = "update attempt set running_at = assigned_at + interval '1 second' where number = $1";
     fixture::execute(&store, running, 1).await;
     fixture::execute(&store, "update job set state = 'running', priority = $1", 7).await;
+    let plain = input(&store).await.clusters[0].attempts[0].stake.clone();
+    assert_eq!(plain, Stake::default(), "nothing may be stopped, so nobody asks what it would cost");
+    let waiting = fixture::queued(&store, "eval").await.id;
+    let mut db = store.pool().acquire().await.unwrap();
+    let making = Making { job: waiting, cluster, because: String::new(), stops: Vec::new() };
+    assert!(claim(&mut db, &making, 0, NOW).await.unwrap());
     let stake = input(&store).await.clusters[0].attempts[0].stake.clone();
     assert_eq!((stake.name.as_str(), stake.priority, stake.resumes, stake.stops), ("train", 7, true, 0));
     assert_eq!((stake.began, stake.asked), (Some(NOW.plus_millis(1_000)), None));
-    let waiting = fixture::queued(&store, "eval").await.id;
-    let mut db = store.pool().acquire().await.unwrap();
     let id = AttemptId { job: new.id, number: 1 };
     ask(&mut db, id, waiting, NOW.plus_millis(5_000)).await.unwrap();
     let asked = input(&store).await.clusters[0].attempts[0].stake.asked;

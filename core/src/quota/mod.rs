@@ -89,6 +89,11 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// Whether any queue may ever have others stopped.
+    pub fn preempts(&self) -> bool {
+        self.queues.iter().any(|queue| queue.preemption.is_some_and(|says| !says.is_never()))
+    }
+
     /// Queues with how many stand above each: roots by name, each followed by what stands below it. Queues that hang on
     /// nothing, or in a circle, come last.
     pub fn in_order(&self) -> Vec<(usize, &Queue)> {

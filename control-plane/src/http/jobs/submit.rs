@@ -35,6 +35,7 @@ use squadron_store::{
         place::{LineKey, Part},
         waiting,
     },
+    preempt,
     ray_submission::{self, NewSubmission},
 };
 use uuid::Uuid;
@@ -114,12 +115,12 @@ pub fn gang(parsed: &ParsedRayJob, preferences: &Preferences) -> Vec<GangPart> {
     parts.collect()
 }
 
-/// What the dispatcher would look at if this were the only job that waits.
+/// What the dispatcher would look at if nothing ran and this were the only job.
 async fn clusters(app: &AppState, job: Waiting) -> Result<Input> {
     let asked = (page::silence(app), job);
     let look = app.store.txn("job.clusters", &asked, |db, (silence, job)| {
         Box::pin(async move {
-            let mut input = waiting::fleet(db, *silence).await?;
+            let mut input = waiting::ground(db, *silence).await?;
             input.waiting.push(job.clone());
             waiting::add_prices(db, &mut input).await?;
             Ok(input)
@@ -136,6 +137,8 @@ pub async fn fleet(app: &AppState, more: Vec<Waiting>) -> Result<Input> {
             let mut input = waiting::snapshot(db, *silence).await?.input;
             let read: BTreeSet<JobId> = input.waiting.iter().map(|job| job.job).collect();
             input.waiting.extend(more.iter().filter(|job| !read.contains(&job.job)).cloned());
+            // What is asked may be what would be if others could be stopped.
+            preempt::add_stakes(db, &mut input.clusters).await?;
             waiting::add_prices(db, &mut input).await?;
             Ok(input)
         })
@@ -150,6 +153,7 @@ pub async fn counted_fleet(app: &AppState) -> Result<Input> {
         Box::pin(async move {
             let mut snapshot = waiting::snapshot(db, *silence).await?;
             waiting::count_behind(db, &mut snapshot).await?;
+            preempt::add_stakes(db, &mut snapshot.input.clusters).await?;
             Ok(snapshot.input)
         })
     });

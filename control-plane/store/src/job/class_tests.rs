@@ -181,7 +181,9 @@ async fn a_pass_reads_as_many_of_a_class_as_could_start_and_one_more() {
     let store = testing::store().await;
     let east = fixture::cluster(&store, "east").await;
     let mut db = store.pool().acquire().await.unwrap();
-    fixture::show_node(&mut db, east, &fixture::node("n1"), Position { epoch: 1, seq: 1 }, NOW).await.unwrap();
+    fixture::show_node(&mut db, east, &fixture::node("n1"), Position { epoch: 1, seq: 1 }, NOW)
+        .await
+        .unwrap();
     for n in 0..9 {
         let job = NewJob { submitted_at: NOW.plus_millis(n), ..fixture::new_job(&format!("j{n}")) };
         store.ensure_queue(&job.queue.parse().unwrap(), NOW).await.unwrap();

@@ -250,6 +250,12 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
         .unwrap()
         .input;
     assert_eq!(silent.clusters[0].standing, Standing::Silent { since: NOW });
+    let ground = store
+        .txn("test", &NOW, |db, now| Box::pin(waiting::ground(db, Judge { now: *now, after_ms: 1 })))
+        .await
+        .unwrap();
+    let cluster = &ground.clusters[0];
+    assert_eq!((cluster.nodes.len(), cluster.pods.len(), cluster.attempts.len()), (1, 0, 0), "nothing runs");
 }
 
 #[tokio::test]

@@ -42,9 +42,13 @@ pub struct Snapshot {
     pub classes: BTreeMap<JobId, ClassId>,
 }
 
-/// What one pass looks at, as it was at one moment. Call it first in its transaction.
+/// What one pass looks at, as it was at one moment. What stops would cost is left out where nothing may be stopped. Call it
+/// first in its transaction.
 pub async fn snapshot(db: &mut PgConnection, silence: Judge) -> Result<Snapshot> {
     let mut input = fleet(db, silence).await?;
+    if input.policy.preempts() || !input.claims.is_empty() {
+        preempt::add_stakes(db, &mut input.clusters).await?;
+    }
     let heads = heads::heads(db, &input).await?;
     let classes = heads.iter().map(|(job, class)| (job.job, *class)).collect();
     input.waiting = heads.into_iter().map(|(job, _)| job).collect();
@@ -83,7 +87,16 @@ pub async fn add_prices(db: &mut PgConnection, input: &mut Input) -> Result<()> 
     Ok(())
 }
 
-/// The same without the jobs that wait. Call it first in its transaction.
+/// The clusters with their nodes as if nothing ran there, and the policy. Call it first in its transaction.
+pub async fn ground(db: &mut PgConnection, silence: Judge) -> Result<Input> {
+    sqlx::query("set transaction isolation level repeatable read, read only").execute(&mut *db).await?;
+    let mut clusters = clusters(db, silence).await?;
+    add_nodes(db, &mut clusters).await?;
+    let (clusters, policy) = (clusters.into_values().collect(), crate::quota::policy(db).await?);
+    Ok(Input { clusters, policy, now: silence.now, ..Input::default() })
+}
+
+/// The snapshot without the jobs that wait, and without what stops would cost. Call it first in its transaction.
 pub async fn fleet(db: &mut PgConnection, silence: Judge) -> Result<Input> {
     let input = held(db, silence).await?;
     let mut clusters: Clusters = input.clusters.into_iter().map(|cluster| (cluster.id, cluster)).collect();
@@ -99,7 +112,6 @@ pub async fn held(db: &mut PgConnection, silence: Judge) -> Result<Input> {
     let mut clusters = clusters(db, silence).await?;
     add_attempts(db, &mut clusters).await?;
     add_leaving(db, &mut clusters).await?;
-    preempt::add_stakes(db, &mut clusters).await?;
     let claims = preempt::claims(db).await?;
     let policy = crate::quota::policy(db).await?;
     let clusters = clusters.into_values().collect();

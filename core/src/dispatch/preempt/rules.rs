@@ -19,7 +19,7 @@ pub(super) struct Rules<'a>(BTreeMap<&'a str, Rule<'a>>);
 impl<'a> Rules<'a> {
     /// Nothing, if no queue may ever have anything stopped.
     pub(super) fn of(policy: &'a Policy) -> Rules<'a> {
-        if policy.queues.iter().all(|queue| queue.preemption.is_none_or(Preemption::is_never)) {
+        if !policy.preempts() {
             return Rules(BTreeMap::new());
         }
         let queues: BTreeMap<&str, &Queue> =
