@@ -129,7 +129,7 @@ async fn clusters(app: &AppState, job: Waiting) -> Result<Input> {
     Ok(look.await?)
 }
 
-/// What the dispatcher would look at now, with these jobs as well if they are not among those that it reads.
+/// What the dispatcher would look at now if it might stop others, with these jobs as well if they are not among those read.
 pub async fn fleet(app: &AppState, more: Vec<Waiting>) -> Result<Input> {
     let asked = (page::silence(app), more);
     let look = app.store.txn("job.look", &asked, |db, (silence, more)| {
@@ -137,7 +137,6 @@ pub async fn fleet(app: &AppState, more: Vec<Waiting>) -> Result<Input> {
             let mut input = waiting::snapshot(db, *silence).await?.input;
             let read: BTreeSet<JobId> = input.waiting.iter().map(|job| job.job).collect();
             input.waiting.extend(more.iter().filter(|job| !read.contains(&job.job)).cloned());
-            // What is asked may be what would be if others could be stopped.
             preempt::add_stakes(db, &mut input.clusters).await?;
             waiting::add_prices(db, &mut input).await?;
             Ok(input)
