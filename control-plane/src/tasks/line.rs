@@ -52,7 +52,14 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
         .txn("line.count", &held, |db, held| {
             Box::pin(async move {
                 term::check(db, held).await?;
-                place::recount(db, clock::now()).await?;
+                place::recount(db, clock::now()).await
+            })
+        })
+        .await?;
+    app.store
+        .txn("line.estimate", &held, |db, held| {
+            Box::pin(async move {
+                term::check(db, held).await?;
                 estimates::give(db, clock::now()).await
             })
         })

@@ -47,6 +47,7 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
     let (mut troubles, mut rest) = (Troubles::default(), batches.as_slice());
     while !rest.is_empty() {
         let (group, behind) = rest.split_at(together(rest));
+        duty::still_ours(app, &term).await?;
         consume(app, &term, group, &mut troubles).await?;
         rest = behind;
     }
@@ -70,6 +71,7 @@ async fn consume(app: &AppState, term: &Term, group: &[Batch], troubles: &mut Tr
         Err(error) => {
             tracing::debug!(batches = group.len(), error = chain(&error), "batches are taken one by one");
             for batch in group {
+                duty::still_ours(app, term).await?;
                 troubles.bear(consume_alone(app, term, batch).await)?;
             }
         }
@@ -91,6 +93,7 @@ async fn consume_alone(app: &AppState, term: &Term, batch: &Batch) -> Result<()>
 /// The same facts in batches of one, so that only those at fault are put aside.
 async fn one_by_one(app: &AppState, term: &Term, batch: &Batch) -> Result<()> {
     for one in batch.singles() {
+        duty::still_ours(app, term).await?;
         match commit(app, term, slice::from_ref(&one)).await {
             Ok(news) => tell(app, &news),
             Err(error) if error.is_of_the_data() => {

@@ -48,7 +48,7 @@ const FIRST: i64 = 200;
 /// line, and behind them some.
 pub async fn due(db: &mut PgConnection) -> Result<Vec<Due>> {
     let rows = sqlx::query(
-        "with placed as (
+        "with found as (
              select h.id, h.place from queue q cross join lateral (
                  select line.id, row_number() over (order by line.borrows, line.negated, line.submitted_at, line.id) as place
                  from (select l.id, l.submitted_at, c.borrows, -(c.priority::bigint) as negated
@@ -61,6 +61,8 @@ pub async fn due(db: &mut PgConnection) -> Result<Vec<Due>> {
              select m.job_id, case when c.borrows then l.lengths[1] + m.before[2] else m.before[1] end + 1
              from line_mark m join line l on l.queue = m.queue join job j on j.id = m.job_id
              join job_class c on c.id = j.class_id and c.borrows is not null
+         ), placed as (
+             select distinct on (id) id, place from found order by id, place
          ), due as materialized (
              select id, place from placed p
              where not exists (select 1 from estimate e
@@ -114,14 +116,15 @@ pub async fn history(db: &mut PgConnection, queue: &str) -> Result<Vec<Past>> {
         .collect()
 }
 
-/// Writes what was said at `now`.
+/// Writes what was said at `now` of those that still wait; who was placed meanwhile has its estimates closed.
 pub async fn give(db: &mut PgConnection, given: &[Given], now: Timestamp) -> Result<()> {
     let column = |of: fn(&Given) -> Option<i64>| given.iter().map(of).collect::<Vec<_>>();
     sqlx::query(
-        "insert into estimate (job_id, position, queue, size_class, at, p50_ms, p90_ms)
+        "with waits as (select id from job where id = any ($1) and state = 'queued' order by id for share)
+         insert into estimate (job_id, position, queue, size_class, at, p50_ms, p90_ms)
          select s.job_id, s.position, s.queue, s.size_class, $5, s.p50_ms, s.p90_ms
          from unnest($1::uuid[], $2::integer[], $3::text[], $4::smallint[], $6::bigint[], $7::bigint[])
-             as s (job_id, position, queue, size_class, p50_ms, p90_ms)
+             as s (job_id, position, queue, size_class, p50_ms, p90_ms) join waits w on w.id = s.job_id
          on conflict (job_id, position) do update
              set queue = excluded.queue, size_class = excluded.size_class, at = excluded.at, p50_ms = excluded.p50_ms,
                  p90_ms = excluded.p90_ms, placed_at = null
@@ -270,6 +273,21 @@ mod tests {
             assert_eq!(of_last, expected, "at place {left}");
         }
         assert_eq!(store.in_place_since(last).await.unwrap(), Some((1, NOW.plus_millis(9))));
+    }
+
+    #[tokio::test]
+    async fn a_job_that_was_placed_meanwhile_gets_no_estimate() {
+        let store = testing::store().await;
+        let job = waiting(&store, 1).await[0];
+        told(&store, job).await;
+        let mut db = store.pool().acquire().await.unwrap();
+        let due = due(&mut db).await.unwrap();
+        let given: Vec<Given> = due.into_iter().map(|due| Given { due, quantiles: Some((1, 2)) }).collect();
+        assert_eq!(given.len(), 1);
+        close(&mut db, &[job], NOW).await.unwrap();
+        fixture::execute(&store, "update job set state = 'assigned' where $1 > 0", 1).await;
+        give(&mut db, &given, NOW).await.unwrap();
+        assert_eq!(store.in_place_since(job).await.unwrap(), None);
     }
 
     #[tokio::test]

@@ -119,7 +119,9 @@ impl Known {
     fn change(&self, stretch: (Bound<Place>, Bound<Place>), rows: Vec<(Place, ArrivalState)>) {
         self.states.send_if_modified(|states| {
             let present: BTreeSet<&Place> = rows.iter().map(|(place, _)| place).collect();
-            let there = states.range(stretch).map(|(place, _)| place);
+            // Pages come in the database's order; where that is not ours, nothing is said to be gone.
+            let there = is_stretch(&stretch).then(|| states.range(stretch).map(|(place, _)| place));
+            let there = there.into_iter().flatten();
             let mut gone: Vec<Place> = there.filter(|place| !present.contains(place)).cloned().collect();
             // An object that was refused and is a job now stands in another place.
             let before =
@@ -136,6 +138,14 @@ impl Known {
             }
             differs
         });
+    }
+}
+
+/// Whether the stretch begins before it ends.
+fn is_stretch(stretch: &(Bound<Place>, Bound<Place>)) -> bool {
+    match stretch {
+        (Bound::Excluded(after), Bound::Included(last)) => after < last,
+        _ => true,
     }
 }
 
@@ -221,6 +231,23 @@ mod tests {
         assert_eq!(words(&states), [(false, "00001".into(), "queued".into())], "it was refused before");
         book.note(cluster(1), place, None);
         assert_eq!(words(&states), []);
+    }
+
+    #[test]
+    fn pages_in_an_order_that_is_not_ours_stop_nothing() {
+        let mut book = Book::default();
+        let states = book.follow(cluster(1));
+        for letter in ["a", "B"] {
+            let page = book.pages().remove(0);
+            let rows = (0..page.limit).map(|n| {
+                let uid = format!("{letter}{n:05}");
+                let state = ArrivalState { uid: uid.clone(), ..ArrivalState::default() };
+                (Place { refused: false, uid }, state)
+            });
+            book.turn_page(&page, rows.collect());
+        }
+        let told = words(&states);
+        assert!(told.iter().any(|(_, uid, _)| uid == "B00000"), "{} are told", told.len());
     }
 
     #[test]

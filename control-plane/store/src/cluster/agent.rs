@@ -101,10 +101,11 @@ impl Store {
         let spools: Vec<_> = beats.iter().map(|beat| beat.spool_bytes).collect();
         let applied: Vec<_> = beats.iter().map(|beat| signed(beat.applied_generation)).collect();
         sqlx::query(
-            "update cluster c set last_heard_at = b.heard, clock_skew_ms = b.skew, spool_bytes = b.spool,
+            "with held as (select id from cluster where id = any ($1) order by id for no key update)
+             update cluster c set last_heard_at = b.heard, clock_skew_ms = b.skew, spool_bytes = b.spool,
                 applied_generation = greatest(c.applied_generation, b.applied)
              from unnest($1::uuid[], $2::timestamptz[], $3::bigint[], $4::bigint[], $5::bigint[])
-                  as b (id, heard, skew, spool, applied)
+                  as b (id, heard, skew, spool, applied) join held h on h.id = b.id
              where c.id = b.id and (c.last_heard_at is null or c.last_heard_at < b.heard or c.last_heard_at > $6)",
         )
         .bind(ids)

@@ -289,6 +289,24 @@ async fn places_of_a_long_line_count_each_part_by_itself() {
 }
 
 #[tokio::test]
+async fn a_job_at_a_mark_that_is_also_at_the_head_of_its_line_is_estimated_once() {
+    let store = testing::store().await;
+    flood(&store, "flood", EXACT + 10).await;
+    let classes = "insert into job_class (id, queue, priority, shape, borrows, decided_at)
+                   select md5(n::text)::uuid, 'flood', 0, '{}', n = 1, now() from generate_series(0, $1) n";
+    fixture::execute(&store, classes, 1).await;
+    let marked = "update job set class_id = md5((substr(name, 2)::integer <> $1)::integer::text)::uuid where queue = 'flood'";
+    fixture::execute(&store, marked, EXACT + 1).await;
+    let mut db = store.pool().acquire().await.unwrap();
+    assert_eq!(recount(&mut db, NOW).await.unwrap(), 1);
+    let due = crate::estimate::due(&mut db).await.unwrap();
+    let first: Vec<u32> = due.iter().map(|one| one.position).take(3).collect();
+    assert_eq!((first, due.len()), (vec![1, 2, 3], 200), "the marked one is the first, and so among the 200");
+    let given: Vec<_> = due.into_iter().map(|due| crate::estimate::Given { due, quantiles: None }).collect();
+    crate::estimate::give(&mut db, &given, NOW).await.unwrap();
+}
+
+#[tokio::test]
 async fn the_line_is_in_the_order_of_borrowing_priority_and_age_and_paged() {
     let store = testing::store().await;
     let mut jobs = Vec::new();

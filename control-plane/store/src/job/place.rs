@@ -15,6 +15,8 @@ use crate::{Result, Store, at};
 pub const EXACT: i64 = 10_000;
 /// Jobs from one mark to the next.
 const STEP: i64 = 5_000;
+/// Later jobs of each state that are looked at when those are counted that went first.
+const LOOKED_AT: i64 = 10_000;
 
 /// Which part of a line a job stands in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -163,14 +165,16 @@ impl Store {
                  select 1 from unnest(array['assigned', 'starting', 'running', 'stopping', 'succeeded', 'failed', 'cancelled'])
                      as s (state)
                  cross join lateral (
-                     select 1 from job j where queue = $1 and j.state = s.state and (submitted_at, id) > ($2, $3)
-                     and exists (select 1 from attempt where job_id = j.id) limit $4) one
+                     select 1 from (select id from job where queue = $1 and state = s.state
+                                    and (submitted_at, id) > ($2, $3) limit $5) j
+                     where exists (select 1 from attempt where job_id = j.id) limit $4) one
                  limit $4) placed",
         )
         .bind(queue)
         .bind(at(key.submitted_at))
         .bind(key.job.0)
         .bind(limit)
+        .bind(LOOKED_AT)
         .fetch_one(self.pool())
         .await?;
         Ok(usize::try_from(count).unwrap_or(0))
