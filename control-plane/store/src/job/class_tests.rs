@@ -259,14 +259,19 @@ async fn places_are_exact_at_the_head_and_about_right_behind() {
     assert_eq!(queues.iter().find(|queue| queue.name == "flood").unwrap().queued, number(EXACT));
 }
 
+/// Two classes of the flood that were looked at: `md5('0')` stays within a guarantee, `md5('1')` borrows.
+async fn two_classes(store: &Store) {
+    let classes = "insert into job_class (id, queue, priority, shape, borrows, decided_at)
+                   select md5(n::text)::uuid, 'flood', 0, '{}', n = 1, now() from generate_series(0, $1) n";
+    fixture::execute(store, classes, 1).await;
+}
+
 #[tokio::test]
 async fn places_of_a_long_line_count_each_part_by_itself() {
     let store = testing::store().await;
     flood(&store, "flood", EXACT + 6_000).await;
     // Every third job borrows.
-    let classes = "insert into job_class (id, queue, priority, shape, borrows, decided_at)
-                   select md5(n::text)::uuid, 'flood', 0, '{}', n = 1, now() from generate_series(0, $1) n";
-    fixture::execute(&store, classes, 1).await;
+    two_classes(&store).await;
     let kinds = "update job set class_id = md5((substr(name, 2)::integer % 3 = 0)::integer::text)::uuid
                  where queue = 'flood' and $1 > 0";
     fixture::execute(&store, kinds, 1).await;
@@ -292,9 +297,7 @@ async fn places_of_a_long_line_count_each_part_by_itself() {
 async fn a_job_at_a_mark_that_is_also_at_the_head_of_its_line_is_estimated_once() {
     let store = testing::store().await;
     flood(&store, "flood", EXACT + 10).await;
-    let classes = "insert into job_class (id, queue, priority, shape, borrows, decided_at)
-                   select md5(n::text)::uuid, 'flood', 0, '{}', n = 1, now() from generate_series(0, $1) n";
-    fixture::execute(&store, classes, 1).await;
+    two_classes(&store).await;
     let marked = "update job set class_id = md5((substr(name, 2)::integer <> $1)::integer::text)::uuid where queue = 'flood'";
     fixture::execute(&store, marked, EXACT + 1).await;
     let mut db = store.pool().acquire().await.unwrap();
