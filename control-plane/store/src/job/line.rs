@@ -5,7 +5,12 @@
 //! move nobody from one page to another; a class that begins to borrow meanwhile moves its jobs, which may then be missed or
 //! seen twice, and the next look is right again.
 
-use sqlx::{Row, postgres::PgRow, types::Json};
+use sqlx::{
+    Postgres, Row,
+    postgres::{PgArguments, PgRow},
+    query::Query,
+    types::Json,
+};
 use squadron_core::{
     dispatch::{Blocker, gang_total},
     id::JobId,
@@ -79,7 +84,7 @@ impl Store {
         after: Option<LineKey>,
         limit: i64,
     ) -> Result<Vec<InLine>> {
-        let rows = sqlx::query(shown!(
+        let looked = sqlx::query(shown!(
             "select l.id, l.submitted_at, -(k.priority::bigint) as negated
              from job_class k cross join lateral (
                  select id, submitted_at from job
@@ -93,18 +98,12 @@ impl Store {
              order by negated, l.submitted_at, l.id limit $6"
         ))
         .bind(queue)
-        .bind(part == Part::Borrowing)
-        .bind(after.map(|after| after.negated))
-        .bind(at_opt(after.map(|after| after.submitted_at)))
-        .bind(after.map(|after| after.job.0))
-        .bind(limit)
-        .fetch_all(self.pool())
-        .await?;
-        rows.iter().map(read).collect()
+        .bind(part == Part::Borrowing);
+        self.shown(looked, after, limit).await
     }
 
     async fn unlooked(&self, queue: &str, after: Option<LineKey>, limit: i64) -> Result<Vec<InLine>> {
-        let rows = sqlx::query(shown!(
+        let unlooked = sqlx::query(shown!(
             "select w.id, w.submitted_at, -(w.priority::bigint) as negated from job w
              where w.queue = $1 and w.state = 'queued'
                and (-(w.priority::bigint), w.submitted_at, w.id)
@@ -113,14 +112,8 @@ impl Store {
                and (select k.borrows from job_class k where k.id = w.class_id) is null
              order by -(w.priority::bigint), w.submitted_at, w.id limit $5"
         ))
-        .bind(queue)
-        .bind(after.map(|after| after.negated))
-        .bind(at_opt(after.map(|after| after.submitted_at)))
-        .bind(after.map(|after| after.job.0))
-        .bind(limit)
-        .fetch_all(self.pool())
-        .await?;
-        rows.iter().map(read).collect()
+        .bind(queue);
+        self.shown(unlooked, after, limit).await
     }
 
     /// Whether jobs of the queue wait that the dispatcher has not looked at, found by jumping from class to class in the index.
@@ -147,6 +140,23 @@ impl Store {
         let mut first = self.line(queue, None, limit).await?;
         first.retain(|job| job.key < key);
         Ok(first)
+    }
+
+    /// The jobs behind `after`, which the query takes last, with its limit.
+    async fn shown(
+        &self,
+        query: Query<'_, Postgres, PgArguments>,
+        after: Option<LineKey>,
+        limit: i64,
+    ) -> Result<Vec<InLine>> {
+        let rows = query
+            .bind(after.map(|after| after.negated))
+            .bind(at_opt(after.map(|after| after.submitted_at)))
+            .bind(after.map(|after| after.job.0))
+            .bind(limit)
+            .fetch_all(self.pool())
+            .await?;
+        rows.iter().map(read).collect()
     }
 }
 
