@@ -4,7 +4,7 @@
 //! would decide. For a job that would wait it adds which clusters have room for it and what every other one lacks. Fails
 //! by being old: the next pass looks at a newer snapshot.
 
-use std::{cmp::Reverse, collections::BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::{
     dispatch::{
@@ -17,7 +17,6 @@ use crate::{
         site::open,
     },
     id::{ClusterId, JobId},
-    time::Timestamp,
 };
 
 /// What would become of a waiting job.
@@ -43,7 +42,7 @@ pub fn outlook(input: &Input, job: JobId) -> Option<Outlook> {
     let plan = plan_of_read(input);
     let placed: BTreeSet<JobId> = plan.assign.iter().map(|assign| assign.job).collect();
     let behind_unread = input.waiting.iter().any(|last| {
-        let goes_before = last.queue == asked.queue && order(last) < order(asked);
+        let goes_before = last.queue == asked.queue && last.turn(input.now) < asked.turn(input.now);
         last.behind > 0 && goes_before && placed.contains(&last.job)
     });
     if let Some(assign) = plan.assign.into_iter().find(|assign| assign.job == job) {
@@ -52,10 +51,6 @@ pub fn outlook(input: &Input, job: JobId) -> Option<Outlook> {
     }
     let blocked = plan.blocked.into_iter().find(|blocked| blocked.job == job)?;
     Some(Outlook { verdict: Verdict::Waits(blocked), choice: as_it_stands(asked, input), behind_unread })
-}
-
-fn order(job: &Waiting) -> (Reverse<i32>, Timestamp, JobId) {
-    (Reverse(job.priority), job.submitted_at, job.job)
 }
 
 /// Clusters with room for the job and quota left, were it the next, and what the others lack.

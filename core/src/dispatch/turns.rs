@@ -1,9 +1,10 @@
 //! Turns: whose job is looked at next.
 //!
-//! Owns the order. Within a queue: jobs within a guarantee first, then the more urgent, then the older. Between queues of one
-//! tree, level by level from the root: those within a guarantee first, then the smaller weighted share of what is borrowed,
-//! then who uses less of its guarantee, then the older job. Between trees, which share nothing: the same without shares.
-//! Queues that are not limited have no guarantee. Equal jobs stand in one group, of which only the first is compared.
+//! Owns the order. Within a queue: jobs within a guarantee first, then those of higher priority, then by [`Urgency`], then the
+//! older. Between queues of one tree, level by level from the root: those within a guarantee first, then the smaller weighted
+//! share of what is borrowed, then who used much less lately ([`Uses`]), then by urgency, then who uses less of its guarantee,
+//! then the older job. Between trees, which share nothing: the same without shares. Queues that are not limited have no
+//! guarantee. Equal jobs stand in one group, of which only the first is compared.
 
 use std::{
     cmp::Reverse,
@@ -12,9 +13,11 @@ use std::{
 
 use crate::{
     dispatch::{
-        Waiting,
+        Input, Waiting, gang_total,
+        lately::Uses,
         pack::Charge,
         quota::{Place, Quotas, Share},
+        urgency::Urgency,
     },
     id::JobId,
     time::Timestamp,
@@ -27,8 +30,8 @@ pub(super) enum Class {
     Borrowing,
 }
 
-/// Place within a queue: priority, age, and the group it heads.
-type Key = (Reverse<i32>, Timestamp, JobId, usize);
+/// Place within a queue: priority, urgency, age, and the group it heads.
+type Key = (Reverse<i32>, Urgency, Timestamp, JobId, usize);
 
 /// A queue with its groups.
 #[derive(Default)]
@@ -39,15 +42,19 @@ struct Line {
 }
 
 /// All queues with waiting jobs.
-#[derive(Default)]
 pub(super) struct Turns<'a> {
     lines: BTreeMap<&'a str, Line>,
+    uses: Uses,
+    now: Timestamp,
 }
 
 /// The first of a queue, or of everything below a node.
 #[derive(Clone, Copy)]
 struct Turn {
     class: Class,
+    /// Of what is compared at the level that the turn has reached.
+    lately: u32,
+    urgency: Urgency,
     submitted: Timestamp,
     job: JobId,
     group: usize,
@@ -55,11 +62,26 @@ struct Turn {
 }
 
 impl<'a> Turns<'a> {
+    /// Nobody waits.
+    pub(super) fn new(input: &Input, quotas: &Quotas) -> Turns<'a> {
+        Turns { lines: BTreeMap::new(), uses: Uses::new(input, quotas), now: input.now }
+    }
+
+    /// A job is placed, so its queue used more.
+    pub(super) fn start(&mut self, quotas: &Quotas, job: &Waiting) {
+        self.uses.start(quotas, &job.queue, gang_total(&job.gang));
+    }
+
+    fn key(&self, job: &Waiting, group: usize) -> Key {
+        let (priority, urgency, submitted, id) = job.turn(self.now);
+        (priority, urgency, submitted, id, group)
+    }
+
     /// A group has a new first job.
     pub(super) fn join(&mut self, job: &'a Waiting, group: usize, place: Option<Place>) {
+        let key = self.key(job, group);
         let line = self.lines.entry(job.queue.as_str()).or_default();
         line.place = place;
-        let key = (Reverse(job.priority), job.submitted_at, job.job, group);
         match place {
             Some(_) => line.guaranteed.insert(key),
             None => line.borrowing.insert(key),
@@ -68,7 +90,7 @@ impl<'a> Turns<'a> {
 
     /// A group is not looked at any more in this pass, or its first job was placed.
     pub(super) fn leave(&mut self, job: &Waiting, group: usize) {
-        let key = (Reverse(job.priority), job.submitted_at, job.job, group);
+        let key = self.key(job, group);
         if let Some(line) = self.lines.get_mut(job.queue.as_str()) {
             line.guaranteed.remove(&key);
             line.borrowing.remove(&key);
@@ -85,25 +107,61 @@ impl<'a> Turns<'a> {
         quotas: &Quotas,
         charge: impl Fn(usize) -> Option<&'c Charge>,
     ) -> Option<usize> {
-        let turns: Vec<Turn> =
-            self.lines.values_mut().filter_map(|line| first(line, quotas, &charge)).collect();
         let mut trees: BTreeMap<usize, Vec<Turn>> = BTreeMap::new();
         let mut best: Vec<Turn> = Vec::new();
-        for turn in turns {
+        for (queue, line) in &mut self.lines {
+            let Some(turn) = first(line, quotas, &charge) else { continue };
             match turn.place {
                 Some(place) => trees.entry(place.tree).or_default().push(turn),
-                None => best.push(turn),
+                None => best.push(Turn { lately: self.uses.of_queue(queue), ..turn }),
             }
         }
-        best.extend(trees.values().filter_map(|turns| of_tree(turns, quotas, &charge)));
-        best.into_iter().min_by_key(|turn| (turn.class, turn.submitted, turn.job)).map(|turn| turn.group)
+        best.extend(trees.values().filter_map(|turns| self.of_tree(turns, quotas, &charge)));
+        let key = |turn: &Turn| (turn.class, turn.urgency, turn.lately, turn.submitted, turn.job);
+        best.into_iter().min_by_key(key).map(|turn| turn.group)
+    }
+
+    /// The first of a tree: the best of each node's children goes up, until the root's best is known.
+    fn of_tree<'c>(
+        &self,
+        turns: &[Turn],
+        quotas: &Quotas,
+        charge: impl Fn(usize) -> Option<&'c Charge>,
+    ) -> Option<Turn> {
+        let at = turns.first()?.place?.tree;
+        let tree = &quotas.trees[at];
+        let mut best: BTreeMap<usize, (Turn, Share)> = BTreeMap::new();
+        for turn in turns {
+            let node = turn.place?.node;
+            best.insert(node, (*turn, Share::default()));
+        }
+        // Parents stand before their children, so the last node is always one whose children are done.
+        while let Some((node, (turn, _))) = best.pop_last() {
+            let turn = Turn { lately: self.uses.of_node(quotas, Place { tree: at, node }), ..turn };
+            let Some(parent) = tree.parent(node) else { return Some(turn) };
+            let share = match (turn.place, charge(turn.group)) {
+                (Some(place), Some(charge)) => quotas.share(place, node, charge),
+                _ => Share::default(),
+            };
+            let key = |turn: &Turn, share: Share| {
+                let pressed = turn.urgency.pressed(share.pressure());
+                let age = (turn.submitted, turn.job);
+                (turn.class, pressed, share.borrowed, turn.lately, share.used, age)
+            };
+            let known =
+                best.get(&parent).is_some_and(|(other, theirs)| key(other, *theirs) < key(&turn, share));
+            if !known {
+                best.insert(parent, (turn, share));
+            }
+        }
+        None
     }
 }
 
 /// The first of a queue. Usage only grows within a pass, so who is beyond a guarantee once stays so.
 fn first<'c>(line: &mut Line, quotas: &Quotas, charge: impl Fn(usize) -> Option<&'c Charge>) -> Option<Turn> {
     while let Some(key) = line.guaranteed.first().copied() {
-        let group = key.3;
+        let group = key.4;
         let place = line.place?;
         if charge(group).is_none_or(|charge| quotas.is_guaranteed(place, charge)) {
             return Some(turn(key, Class::Guaranteed, line.place));
@@ -114,34 +172,6 @@ fn first<'c>(line: &mut Line, quotas: &Quotas, charge: impl Fn(usize) -> Option<
     line.borrowing.first().map(|key| turn(*key, Class::Borrowing, line.place))
 }
 
-fn turn((_, submitted, job, group): Key, class: Class, place: Option<Place>) -> Turn {
-    Turn { class, submitted, job, group, place }
-}
-
-/// The first of a tree: the best of each node's children goes up, until the root's best is known.
-fn of_tree<'c>(
-    turns: &[Turn],
-    quotas: &Quotas,
-    charge: impl Fn(usize) -> Option<&'c Charge>,
-) -> Option<Turn> {
-    let tree = &quotas.trees[turns.first()?.place?.tree];
-    let mut best: BTreeMap<usize, (Turn, Share)> = BTreeMap::new();
-    for turn in turns {
-        let node = turn.place?.node;
-        best.insert(node, (*turn, Share::default()));
-    }
-    // Parents stand before their children, so the last node is always one whose children are done.
-    while let Some((node, (turn, _))) = best.pop_last() {
-        let Some(parent) = tree.parent(node) else { return Some(turn) };
-        let share = match (turn.place, charge(turn.group)) {
-            (Some(place), Some(charge)) => quotas.share(place, node, charge),
-            _ => Share::default(),
-        };
-        let key = |turn: &Turn, share: Share| (turn.class, share, turn.submitted, turn.job);
-        let known = best.get(&parent).is_some_and(|(other, theirs)| key(other, *theirs) < key(&turn, share));
-        if !known {
-            best.insert(parent, (turn, share));
-        }
-    }
-    None
+fn turn((_, urgency, submitted, job, group): Key, class: Class, place: Option<Place>) -> Turn {
+    Turn { class, lately: 0, urgency, submitted, job, group, place }
 }
