@@ -256,7 +256,10 @@ fn declared(trace: &Trace, fleet: &Fleet) -> Declared {
         *models.entry(&pool.model).or_default() += milli(pool.gpus());
     }
     let teams = i64::try_from(trace.teams.len().max(1)).unwrap_or(i64::MAX);
-    let flavor = |name: &&str| Flavor { name: (*name).into(), node_labels: labels(name) };
+    let flavor = |name: &&str| {
+        let named = Flavor { name: (*name).into(), ..Flavor::default() };
+        Flavor { node_labels: labels(name), ..named }
+    };
     let part = |(model, total): (&&str, &i64)| {
         let quota = Quota { nominal: total / teams, ..Quota::default() };
         ((*model).to_owned(), [(Resource::Gpu, quota)].into())
@@ -286,7 +289,7 @@ fn cluster(number: u128, site: &Site) -> Cluster {
         name: format!("pool-{at:03}"),
         usable: true,
         allocatable: Resources { gpus: milli(pool.gpus()), ..Resources::default() },
-        face: Face { labels: labels(&pool.model), taints: Vec::new() },
+        face: Face { labels: labels(&pool.model), ..Face::default() },
     };
     Cluster {
         id: ClusterId(Uuid::from_u128(number)),
