@@ -23,7 +23,8 @@ Examples:
   squadron lab replay --jobs jobs.csv --fleet fleet.csv
   squadron lab replay --jobs jobs.csv.gz --fleet fleet.csv --policy multikueue-all-at-once --seeds 5 --json
 
-Policies: default (the dispatcher itself), oracle (the same, told run times), and models of others:
+Policies: default (the dispatcher's book), live (the plan that the control plane carries out), oracle (the book, told run
+times), and models of others:
 multikueue-all-at-once, multikueue-incremental, fifo-best-fit, static-hash";
 
 /// More seeds than anyone waits for.

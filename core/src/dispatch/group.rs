@@ -1,7 +1,7 @@
 //! Groups: jobs that are equal to the dispatcher, judged together.
 //!
-//! Jobs of one queue with the same gang, pin, preferences, priority and size of manifest differ by age alone, so only the oldest
-//! of them is ever compared, and where it does not fit none of them does.
+//! Jobs of one queue with the same gang, pin, preferences, priority, expected run time and size of manifest differ by age
+//! alone, so only the oldest of them is ever compared, and where it does not fit none of them does.
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
@@ -65,8 +65,8 @@ pub(super) enum Look {
 pub(super) fn groups<'a>(waiting: &'a [Waiting], quotas: &Quotas, sites: usize) -> Vec<Group<'a>> {
     let mut by_kind: BTreeMap<_, Vec<&Waiting>> = BTreeMap::new();
     for job in waiting {
-        let key =
-            (job.queue.as_str(), job.pinned, job.priority, job.manifest, &job.preferences, Shape(&job.gang));
+        let order = (job.priority, job.expected_ms);
+        let key = (job.queue.as_str(), job.pinned, order, job.manifest, &job.preferences, Shape(&job.gang));
         by_kind.entry(key).or_default().push(job);
     }
     let group = |mut jobs: Vec<&'a Waiting>| {

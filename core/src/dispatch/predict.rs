@@ -1,9 +1,9 @@
 //! Prediction: how long a job will run, from what ended before it.
 //!
 //! Owns the rolling windows and how far off they were. A prediction is the median of the last twenty finished attempts of
-//! the same tenant and gang size; while those are few, of the tenant, then of everyone. Invariant: it depends on finished
-//! attempts and their order alone, never on a job that still runs. Fails by being wrong, which is why the error is kept
-//! beside it; repaired by the next jobs that end.
+//! the same tenant, gang size and, in the running control plane, program; while those are few, of the tenant, then of
+//! everyone. Invariant: it depends on finished attempts and their order alone, never on a job that still runs. Fails by being
+//! wrong, which is why the error is kept beside it; repaired by the next jobs that end.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -72,15 +72,21 @@ impl History {
             (self.tenants.get(&kind.tenant), Basis::Tenant),
             (Some(&self.everyone), Basis::Everyone),
         ];
-        let found = windows.iter().find_map(|(window, basis)| {
-            window.filter(|window| window.order.len() >= ENOUGH).map(|window| (window, *basis))
-        });
+        let found = windows
+            .iter()
+            .find_map(|(window, basis)| window.filter(|window| window.is_enough()).map(|window| (window, *basis)));
         match found {
             Some((window, basis)) => {
                 Prediction { millis: window.median(), late_millis: window.late(), basis }
             }
             None => Prediction { millis: UNKNOWN_MS, late_millis: UNKNOWN_MS * 10, basis: Basis::Nothing },
         }
+    }
+
+    /// The median; `None` before anything like it ended.
+    pub fn expected(&self, kind: Kind) -> Option<u64> {
+        let found = self.predict(kind);
+        (found.basis != Basis::Nothing).then_some(found.millis)
     }
 
     /// Learns from an attempt that ended, and judges what was said when it started.
@@ -105,14 +111,46 @@ impl Errors {
     }
 }
 
-/// The last attempts, both as they came and sorted.
-#[derive(Clone, Default, Debug)]
-struct Window {
+/// Run times of the last attempts of one kind, both as they came and sorted, and how far off their median was.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Window {
     order: VecDeque<u64>,
     sorted: Vec<u64>,
+    /// Of every attempt that ended while the window was believed.
+    pub errors: Errors,
 }
 
 impl Window {
+    /// The window after these run times, in milliseconds, the oldest first.
+    pub fn of(ran: impl IntoIterator<Item = u64>, errors: Errors) -> Window {
+        let mut window = Window { errors, ..Window::default() };
+        ran.into_iter().for_each(|millis| window.push(millis));
+        window
+    }
+
+    /// The run times that it remembers, the oldest first.
+    pub fn last(&self) -> impl Iterator<Item = u64> + '_ {
+        self.order.iter().copied()
+    }
+
+    /// The median, as soon as enough attempts ended to believe it.
+    pub fn expected(&self) -> Option<u64> {
+        self.is_enough().then(|| self.median())
+    }
+
+    /// Judges what it would have said of an attempt that ended, and learns from it.
+    pub fn learn(&mut self, ran_millis: u64) {
+        if self.is_enough() {
+            let said = Prediction { millis: self.median(), late_millis: self.late(), basis: Basis::Kind };
+            self.errors.judge(ran_millis, said);
+        }
+        self.push(ran_millis);
+    }
+
+    fn is_enough(&self) -> bool {
+        self.order.len() >= ENOUGH
+    }
+
     fn push(&mut self, millis: u64) {
         if self.order.len() == WINDOW
             && let Some(oldest) = self.order.pop_front()
@@ -171,6 +209,20 @@ mod tests {
         learn(&mut history, 1, 1, &[5; 20]);
         assert_eq!(said(&history, 1, 1), (5, Basis::Kind));
         assert_eq!(history.predict(Kind { tenant: 1, gpus: 1 }).late_millis, 5);
+    }
+
+    #[test]
+    fn a_window_that_was_written_down_goes_on_as_if_it_had_not_been() {
+        let mut kept = Window::default();
+        for ran in [40, 10, 900, 30, 35] {
+            let mut read = Window::of(kept.last().collect::<Vec<_>>(), kept.errors);
+            kept.learn(ran);
+            read.learn(ran);
+            assert_eq!(kept, read);
+        }
+        assert_eq!(kept.expected(), Some(35));
+        assert_eq!(kept.errors, Errors { judged: 2, within_twice: 2, by_late: 2 });
+        assert_eq!(Window::of([5, 6], Errors::default()).expected(), None, "two are not enough");
     }
 
     #[test]

@@ -27,32 +27,50 @@ pub struct Shape {
     pub gang: Vec<GangPart>,
     #[serde(default)]
     pub preferences: Preferences,
+    /// As in [`Waiting::program`].
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub program: String,
 }
 
 impl Shape {
     /// The shape of a job.
     pub fn of(job: &Waiting) -> Shape {
-        // What is not named in the shape is who it is and how old.
+        // What is not named in the shape is who it is and how old. How long it is expected to run follows from what is named.
         let Waiting {
             gang,
             pinned,
             preferences,
             priority,
             manifest,
+            program,
             job: _,
             name: _,
             queue: _,
             submitted_at: _,
+            expected_ms: _,
             behind: _,
         } = job;
-        let (gang, preferences) = (gang.clone(), preferences.clone());
-        Shape { priority: *priority, pinned: *pinned, manifest: *manifest, gang, preferences }
+        let (gang, preferences, program) = (gang.clone(), preferences.clone(), program.clone());
+        Shape { priority: *priority, pinned: *pinned, manifest: *manifest, gang, preferences, program }
     }
 
     /// A job of this shape.
     pub fn waiting(&self, job: JobId, name: String, queue: String, submitted_at: Timestamp) -> Waiting {
-        let Shape { priority, pinned, manifest, gang, preferences } = self.clone();
-        Waiting { job, name, queue, submitted_at, gang, pinned, preferences, priority, manifest, behind: 0 }
+        let Shape { priority, pinned, manifest, gang, preferences, program } = self.clone();
+        Waiting {
+            job,
+            name,
+            queue,
+            submitted_at,
+            gang,
+            pinned,
+            preferences,
+            priority,
+            program,
+            expected_ms: None,
+            manifest,
+            behind: 0,
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! Turns: whose job is looked at next.
 //!
-//! Owns the order. Within a queue: jobs within a guarantee first, then the more urgent, then the older. Between queues of one
-//! tree, level by level from the root: those within a guarantee first, then the smaller weighted share of what is borrowed,
-//! then who uses less of its guarantee, then the older job. Between trees, which share nothing: the same without shares.
-//! Queues that are not limited have no guarantee. Equal jobs stand in one group, of which only the first is compared.
+//! Owns the order. Within a queue: jobs within a guarantee first, then those of higher priority, then by [`Urgency`], then the
+//! older. Between queues of one tree, level by level from the root: those within a guarantee first, then the smaller weighted
+//! share of what is borrowed, then by urgency, then who uses less of its guarantee, then the older job. Between trees, which
+//! share nothing: the same without shares. Queues that are not limited have no guarantee. Equal jobs stand in one group, of
+//! which only the first is compared.
 
 use std::{
     cmp::Reverse,
@@ -15,6 +16,7 @@ use crate::{
         Waiting,
         pack::Charge,
         quota::{Place, Quotas, Share},
+        urgency::Urgency,
     },
     id::JobId,
     time::Timestamp,
@@ -27,8 +29,8 @@ pub(super) enum Class {
     Borrowing,
 }
 
-/// Place within a queue: priority, age, and the group it heads.
-type Key = (Reverse<i32>, Timestamp, JobId, usize);
+/// Place within a queue: priority, urgency, age, and the group it heads.
+type Key = (Reverse<i32>, Urgency, Timestamp, JobId, usize);
 
 /// A queue with its groups.
 #[derive(Default)]
@@ -39,15 +41,16 @@ struct Line {
 }
 
 /// All queues with waiting jobs.
-#[derive(Default)]
 pub(super) struct Turns<'a> {
     lines: BTreeMap<&'a str, Line>,
+    now: Timestamp,
 }
 
 /// The first of a queue, or of everything below a node.
 #[derive(Clone, Copy)]
 struct Turn {
     class: Class,
+    urgency: Urgency,
     submitted: Timestamp,
     job: JobId,
     group: usize,
@@ -55,11 +58,20 @@ struct Turn {
 }
 
 impl<'a> Turns<'a> {
+    /// Nobody waits at `now`.
+    pub(super) fn at(now: Timestamp) -> Turns<'a> {
+        Turns { lines: BTreeMap::new(), now }
+    }
+
+    fn key(&self, job: &Waiting, group: usize) -> Key {
+        (Reverse(job.priority), Urgency::of_waiting(job, self.now), job.submitted_at, job.job, group)
+    }
+
     /// A group has a new first job.
     pub(super) fn join(&mut self, job: &'a Waiting, group: usize, place: Option<Place>) {
+        let key = self.key(job, group);
         let line = self.lines.entry(job.queue.as_str()).or_default();
         line.place = place;
-        let key = (Reverse(job.priority), job.submitted_at, job.job, group);
         match place {
             Some(_) => line.guaranteed.insert(key),
             None => line.borrowing.insert(key),
@@ -68,7 +80,7 @@ impl<'a> Turns<'a> {
 
     /// A group is not looked at any more in this pass, or its first job was placed.
     pub(super) fn leave(&mut self, job: &Waiting, group: usize) {
-        let key = (Reverse(job.priority), job.submitted_at, job.job, group);
+        let key = self.key(job, group);
         if let Some(line) = self.lines.get_mut(job.queue.as_str()) {
             line.guaranteed.remove(&key);
             line.borrowing.remove(&key);
@@ -96,14 +108,15 @@ impl<'a> Turns<'a> {
             }
         }
         best.extend(trees.values().filter_map(|turns| of_tree(turns, quotas, &charge)));
-        best.into_iter().min_by_key(|turn| (turn.class, turn.submitted, turn.job)).map(|turn| turn.group)
+        let key = |turn: &Turn| (turn.class, turn.urgency, turn.submitted, turn.job);
+        best.into_iter().min_by_key(key).map(|turn| turn.group)
     }
 }
 
 /// The first of a queue. Usage only grows within a pass, so who is beyond a guarantee once stays so.
 fn first<'c>(line: &mut Line, quotas: &Quotas, charge: impl Fn(usize) -> Option<&'c Charge>) -> Option<Turn> {
     while let Some(key) = line.guaranteed.first().copied() {
-        let group = key.3;
+        let group = key.4;
         let place = line.place?;
         if charge(group).is_none_or(|charge| quotas.is_guaranteed(place, charge)) {
             return Some(turn(key, Class::Guaranteed, line.place));
@@ -114,8 +127,8 @@ fn first<'c>(line: &mut Line, quotas: &Quotas, charge: impl Fn(usize) -> Option<
     line.borrowing.first().map(|key| turn(*key, Class::Borrowing, line.place))
 }
 
-fn turn((_, submitted, job, group): Key, class: Class, place: Option<Place>) -> Turn {
-    Turn { class, submitted, job, group, place }
+fn turn((_, urgency, submitted, job, group): Key, class: Class, place: Option<Place>) -> Turn {
+    Turn { class, urgency, submitted, job, group, place }
 }
 
 /// The first of a tree: the best of each node's children goes up, until the root's best is known.
@@ -137,7 +150,9 @@ fn of_tree<'c>(
             (Some(place), Some(charge)) => quotas.share(place, node, charge),
             _ => Share::default(),
         };
-        let key = |turn: &Turn, share: Share| (turn.class, share, turn.submitted, turn.job);
+        let key = |turn: &Turn, share: Share| {
+            (turn.class, share.borrowed, turn.urgency, share.used, turn.submitted, turn.job)
+        };
         let known = best.get(&parent).is_some_and(|(other, theirs)| key(other, *theirs) < key(&turn, share));
         if !known {
             best.insert(parent, (turn, share));

@@ -9,6 +9,7 @@ pub mod export;
 pub mod figures;
 pub mod generate;
 pub mod input;
+mod live;
 mod peers;
 mod policy;
 mod share;

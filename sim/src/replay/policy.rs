@@ -5,6 +5,7 @@ use squadron_core::dispatch::book::{Part, Terms};
 use crate::{
     replay::{
         input::{Fleet, Trace},
+        live::Live,
         peers::{Fifo, Hash, MultiKueue},
         squadron::Squadron,
     },
@@ -48,6 +49,8 @@ pub enum PolicyName {
     Default,
     /// The same, told every duration when the job is submitted.
     Oracle,
+    /// The plan that the control plane's dispatcher carries out.
+    Live,
     /// Model: manager quota is the fleet's sum, all clusters race for each admitted job.
     MultiKueueAllAtOnce,
     /// Model: the same, three more clusters every five minutes.
@@ -59,9 +62,10 @@ pub enum PolicyName {
 }
 
 impl PolicyName {
-    pub const ALL: [(PolicyName, &'static str); 6] = [
+    pub const ALL: [(PolicyName, &'static str); 7] = [
         (PolicyName::Default, "default"),
         (PolicyName::Oracle, "oracle"),
+        (PolicyName::Live, "live"),
         (PolicyName::MultiKueueAllAtOnce, "multikueue-all-at-once"),
         (PolicyName::MultiKueueIncremental, "multikueue-incremental"),
         (PolicyName::FifoBestFit, "fifo-best-fit"),
@@ -74,7 +78,7 @@ impl PolicyName {
 
     /// Whether it stands for another system, as a model of its published rules.
     pub fn is_model(self) -> bool {
-        !matches!(self, PolicyName::Default | PolicyName::Oracle)
+        !matches!(self, PolicyName::Default | PolicyName::Oracle | PolicyName::Live)
     }
 }
 
@@ -104,6 +108,7 @@ pub(super) fn make<'a>(setting: &Setting<'a>) -> Box<dyn Policy + 'a> {
     match policy {
         PolicyName::Default => Box::new(Squadron::new(trace, fleet, terms, false)),
         PolicyName::Oracle => Box::new(Squadron::new(trace, fleet, terms, true)),
+        PolicyName::Live => Box::new(Live::new(trace, fleet)),
         PolicyName::MultiKueueAllAtOnce => {
             Box::new(MultiKueue::new(trace, fleet, Rng::new(seed), usize::MAX))
         }

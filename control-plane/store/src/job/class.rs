@@ -34,6 +34,8 @@ impl NewJob {
             preferences: self.preferences.clone(),
             priority,
             manifest: desired::rounded(self.rayjob.len() as u64),
+            program: String::new(),
+            expected_ms: None,
             behind: 0,
         }
     }
@@ -137,6 +139,8 @@ fn read_job(row: &PgRow) -> Result<Waiting> {
         preferences: row.try_get::<Json<_>, _>("preferences")?.0,
         priority: row.try_get("priority")?,
         manifest: desired::rounded(manifest),
+        program: String::new(),
+        expected_ms: None,
         behind: 0,
     })
 }

@@ -5,7 +5,10 @@
 //! uses over what it is guaranteed, patience grows with the wait. So short work goes first, nobody who floods goes before others for long, and
 //! everybody's turn comes.
 
-use crate::dispatch::book::{Millis, Shape};
+use crate::dispatch::{
+    book::{Millis, Shape},
+    urgency::{PATIENCE_MS, impatient, real, size},
+};
 
 /// Constants of the order. Times in milliseconds. The defaults were measured: docs/benchmarks/replay.md.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +40,7 @@ impl Default for Terms {
     fn default() -> Self {
         const HOUR: Millis = 3_600_000;
         Terms {
-            patience: 2 * HOUR,
+            patience: PATIENCE_MS,
             reserve_guaranteed: 96 * HOUR,
             reserve_borrowing: 336 * HOUR,
             large: 16_000,
@@ -88,15 +91,6 @@ impl Rank {
 
 /// Size times the root of pressure over patience.
 pub(super) fn score(terms: &Terms, shape: Shape, predicted: Millis, waited: Millis, pressure: u64) -> f64 {
-    let seconds = real(predicted) / 1_000.0 + 1.0;
-    let gpus = real(u64::try_from(shape.milli).unwrap_or(0)) / 1_000.0;
     let pressed = (real(pressure) / 1_000.0).max(1.0).sqrt();
-    let patience = 1.0 + real(waited) / real(terms.patience.max(1));
-    seconds * gpus * pressed / patience
-}
-
-/// Exact up to 2⁵³, which is far beyond any time or amount here.
-#[expect(clippy::cast_precision_loss, reason = "a rank needs no more than 53 bits")]
-fn real(number: u64) -> f64 {
-    number as f64
+    impatient(size(shape.milli, predicted) * pressed, waited, terms.patience)
 }

@@ -29,6 +29,7 @@ use crate::{
         plan::Pass,
         preempt::{CUT, waits_for},
         site::is_allowed,
+        urgency::Urgency,
     },
     id::JobId,
     time::Timestamp,
@@ -48,11 +49,13 @@ pub(super) fn blocked(mut pass: Pass<'_>, placed: &[JobId]) -> Vec<Blocked> {
         let views = views.of(&pass, group.place);
         let blockers = Arc::new(explain(&case, &views));
         let borrows = group.place.is_some() && !case.is_guaranteed(&views);
-        left.extend(group.waiting().iter().map(|job| Left { job, borrows, blockers: Arc::clone(&blockers) }));
+        let now = pass.input.now;
+        let waiting = group.waiting().iter();
+        left.extend(waiting.map(|job| Left::new(job, borrows, Arc::clone(&blockers), now)));
     }
     for coming in &pass.claimed.coming {
         let waits = waits_for(coming, &pass.sites[coming.site].cluster.name, pass.input.now);
-        left.push(Left { job: coming.job, borrows: false, blockers: Arc::new(vec![waits]) });
+        left.push(Left::new(coming.job, false, Arc::new(vec![waits]), pass.input.now));
     }
     left.sort_by_key(Left::order);
     told(&pass, &left, &overtakers)
@@ -63,14 +66,19 @@ struct Left<'a> {
     job: &'a Waiting,
     /// Whether, by itself, it could start only beyond what is left of a guarantee.
     borrows: bool,
+    urgency: Urgency,
     blockers: Arc<Vec<Blocker>>,
 }
 
 impl<'a> Left<'a> {
-    /// The line of each queue: as turns go, who stays within a guarantee first, then the more urgent, then the older.
-    fn order(&self) -> (&'a str, bool, Reverse<i32>, Timestamp, JobId) {
+    fn new(job: &'a Waiting, borrows: bool, blockers: Arc<Vec<Blocker>>, now: Timestamp) -> Left<'a> {
+        Left { job, borrows, urgency: Urgency::of_waiting(job, now), blockers }
+    }
+
+    /// The line of each queue: as turns go.
+    fn order(&self) -> (&'a str, bool, Reverse<i32>, Urgency, Timestamp, JobId) {
         let job = self.job;
-        (&job.queue, self.borrows, Reverse(job.priority), job.submitted_at, job.job)
+        (&job.queue, self.borrows, Reverse(job.priority), self.urgency, job.submitted_at, job.job)
     }
 }
 
@@ -93,7 +101,7 @@ fn told(pass: &Pass<'_>, left: &[Left<'_>], overtakers: &Overtakers<'_>) -> Vec<
     for queue in left.chunk_by(|a, b| a.job.queue == b.job.queue) {
         let length = u32::try_from(queue.len()).unwrap_or(u32::MAX);
         let placed = overtakers.get(queue[0].job.queue.as_str()).map_or(&[][..], Vec::as_slice);
-        for (position, Left { job, blockers, borrows }) in (1..).zip(queue) {
+        for (position, Left { job, blockers, borrows, .. }) in (1..).zip(queue) {
             let later = placed.len() - placed.partition_point(|other| *other < (job.submitted_at, job.job));
             let mut note = kept_for(pass, job);
             note.push_str(if pass.claimed.cut.contains(&job.job) { CUT } else { "" });
