@@ -4,12 +4,17 @@ use std::collections::BTreeSet;
 
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
-    dispatch::Usage,
+    dispatch::{Usage, gang_total},
     id::{AttemptId, ClusterId, Epoch, JobId},
     time::Timestamp,
 };
 
-use crate::{Result, Store, at, stamp, stamp_opt};
+use crate::{
+    Result, Store, at,
+    job::gang,
+    run_time::{self, Ran},
+    stamp, stamp_opt,
+};
 
 /// Jobs of one kind that are let go of at a time.
 pub const DUE: usize = 500;
@@ -87,21 +92,37 @@ pub async fn charge(db: &mut PgConnection, charges: &[(AttemptId, &Usage)]) -> R
     Ok(())
 }
 
-/// Notes that we learnt of the ends of these attempts at `now`, of those that have ended and of which we did not know.
+/// Notes that we learnt of the ends of these attempts at `now`, of those that have ended and of which we did not know, and
+/// learns how long those ran that ended by themselves.
 pub async fn note_ends(db: &mut PgConnection, attempts: &[AttemptId], now: Timestamp) -> Result<()> {
     if attempts.is_empty() {
         return Ok(());
     }
-    sqlx::query(
-        "update attempt set end_learnt_at = $3 from unnest($1::uuid[], $2::integer[]) as s (job_id, number)
-         where attempt.job_id = s.job_id and attempt.number = s.number and ended_at is not null and end_learnt_at is null",
+    let rows = sqlx::query(
+        "update attempt a set end_learnt_at = $3 from unnest($1::uuid[], $2::integer[]) as s (job_id, number), job j
+         where a.job_id = s.job_id and a.number = s.number and a.ended_at is not null and a.end_learnt_at is null
+           and j.id = a.job_id
+         returning a.state, a.running_at, a.ended_at, j.queue, j.gang, j.program",
     )
     .bind(attempts.iter().map(|attempt| attempt.job.0).collect::<Vec<_>>())
     .bind(attempts.iter().map(|one| i32::try_from(one.number).unwrap_or(i32::MAX)).collect::<Vec<_>>())
     .bind(at(now))
-    .execute(db)
+    .fetch_all(&mut *db)
     .await?;
-    Ok(())
+    let mut ended = rows.iter().map(ran).collect::<Result<Vec<_>>>()?;
+    ended.sort_by_key(|ran| ran.as_ref().map(|(at, _)| *at));
+    let ran: Vec<Ran> = ended.into_iter().flatten().map(|(_, ran)| ran).collect();
+    run_time::learn(db, &ran, now).await
+}
+
+/// When an attempt ended by itself, and how long it ran.
+fn ran(row: &PgRow) -> Result<Option<(Timestamp, Ran)>> {
+    let by_itself = matches!(row.try_get("state")?, "succeeded" | "failed");
+    let (running, ended) = (stamp_opt(row.try_get("running_at")?), stamp_opt(row.try_get("ended_at")?));
+    let Some((running, ended)) = running.zip(ended).filter(|_| by_itself) else { return Ok(None) };
+    let (queue, program) = (row.try_get("queue")?, row.try_get("program")?);
+    let millis = u64::try_from(ended.millis_since(running)).unwrap_or(0);
+    Ok(Some((ended, Ran { queue, gpus: gang_total(&gang(row)?).gpus, program, millis })))
 }
 
 impl Store {

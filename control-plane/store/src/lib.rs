@@ -37,6 +37,7 @@ mod quota_use;
 pub mod ray_package;
 pub mod ray_submission;
 mod resources;
+pub mod run_time;
 pub mod server;
 pub mod term;
 #[cfg(feature = "testing")]

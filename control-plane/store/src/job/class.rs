@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     desired,
-    dispatch::{Shape, Waiting},
+    dispatch::{Shape, Waiting, program},
     id::{ClusterId, JobId},
 };
 use uuid::Uuid;
@@ -34,11 +34,18 @@ impl NewJob {
             preferences: self.preferences.clone(),
             priority,
             manifest: desired::rounded(self.rayjob.len() as u64),
-            program: String::new(),
+            program: ran_by(&self.rayjob),
             expected_ms: None,
             behind: 0,
         }
     }
+}
+
+/// The program that a manifest names, empty where there is none.
+fn ran_by(rayjob: &str) -> String {
+    let manifest: Option<serde_json::Value> = serde_json::from_str(rayjob).ok();
+    let entrypoint = manifest.as_ref().and_then(|all| all.pointer("/spec/entrypoint")?.as_str());
+    entrypoint.map(program).unwrap_or_default()
 }
 
 /// A class that may have to be made.
@@ -84,7 +91,7 @@ async fn make(db: &mut PgConnection, classes: &[Interned]) -> Result<()> {
 macro_rules! waiting {
     ($rest:literal) => {
         concat!(
-            "select id, name, queue, submitted_at, gang, pinned_cluster, preferences, priority,
+            "select id, name, queue, submitted_at, gang, pinned_cluster, preferences, priority, program,
                     octet_length(rayjob)::bigint as manifest from job ",
             $rest
         )
@@ -139,7 +146,7 @@ fn read_job(row: &PgRow) -> Result<Waiting> {
         preferences: row.try_get::<Json<_>, _>("preferences")?.0,
         priority: row.try_get("priority")?,
         manifest: desired::rounded(manifest),
-        program: String::new(),
+        program: row.try_get("program")?,
         expected_ms: None,
         behind: 0,
     })

@@ -115,8 +115,8 @@ pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
         "with class as (insert into job_class (id, queue, priority, shape) select $16, name, $17, $18 from queue where name = $4
                         on conflict (id) do nothing)
          insert into job (id, name, namespace, queue, state, sentence, owner, manifest, rayjob, gang, pinned_cluster,
-                          submitted_at, on_lost, on_lost_because, preferences, resumes, class_id)
-         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+                          submitted_at, on_lost, on_lost_because, preferences, resumes, class_id, program)
+         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $19)",
     )
     .bind(job.id.0)
     .bind(&job.name)
@@ -136,6 +136,7 @@ pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
     .bind(class.id)
     .bind(class.shape.priority)
     .bind(Json(&class.shape))
+    .bind(&class.shape.program)
     .execute(db)
     .await?;
     Ok(())

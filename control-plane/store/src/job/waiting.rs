@@ -22,7 +22,7 @@ use crate::{
     job::gang,
     preempt,
     resources::{ALLOCATABLE, PLAIN, resources},
-    stamp, stamp_opt,
+    run_time, stamp, stamp_opt,
 };
 
 impl Store {
@@ -52,6 +52,7 @@ pub async fn snapshot(db: &mut PgConnection, silence: Judge) -> Result<Snapshot>
     let heads = heads::heads(db, &input).await?;
     let classes = heads.iter().map(|(job, class)| (job.job, *class)).collect();
     input.waiting = heads.into_iter().map(|(job, _)| job).collect();
+    run_time::expect(db, &mut input.waiting).await?;
     add_prices(db, &mut input).await?;
     Ok(Snapshot { input, classes })
 }
