@@ -20,3 +20,26 @@ create table run_time (
     primary key (queue, gpus, program)
 );
 create index run_time_learnt on run_time (learnt_at);
+
+-- GPU seconds that a job of the class is expected to take, as the dispatcher last looked at it; 0 while nothing is known.
+alter table job_class add column size double precision not null default 0;
+create or replace view job_told as
+select j.id as job_id, c.borrows, coalesce(o.reason, c.reason) as reason, coalesce(o.sentence, c.sentence) as sentence,
+       coalesce(o.blockers, c.blockers) as blockers, coalesce(o.note, '') as note,
+       coalesce(o.decided_at, c.decided_at) as decided_at, c.size
+from job j
+left join job_class c on c.id = j.class_id
+left join own_wait o on o.job_id = j.id
+where j.state = 'queued' and (c.borrows is not null or o.job_id is not null);
+
+-- Whether sizes made the order of a long line when it was counted, and where its marks stood in that order.
+alter table line add column by_size boolean not null default false;
+alter table line_mark add column urgency double precision not null default 0;
+create index line_mark_in_order on line_mark (queue, negated, urgency, submitted_at, job_id);
+
+-- What attempts of a queue that have ended took, as core::dispatch::lately counts it: GPU seconds as they weighed at that moment.
+create table queue_use (
+    queue       text primary key references queue (name) on delete cascade,
+    gpu_seconds double precision not null,
+    at          timestamptz not null
+);

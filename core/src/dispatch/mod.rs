@@ -19,6 +19,7 @@ mod explain;
 mod flood_tests;
 mod group;
 mod keep;
+pub mod lately;
 mod location;
 mod mismatch;
 #[cfg(test)]
@@ -51,7 +52,7 @@ mod tests;
 mod turns;
 mod urgency;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +66,7 @@ pub use crate::dispatch::{
     program::program,
     quota::Usage,
     shape::{Shape, Vacancy},
+    urgency::{PATIENCE_MS, Urgency},
 };
 use crate::{
     desired,
@@ -108,6 +110,8 @@ pub struct Input {
     /// Jobs for which others were asked to stop.
     pub claims: Vec<Claim>,
     pub terms: preempt::Terms,
+    /// What queues used lately of attempts that have ended.
+    pub lately: BTreeMap<String, lately::Lately>,
     pub now: Timestamp,
 }
 
@@ -121,6 +125,7 @@ impl Default for Input {
             sheet: None,
             claims: Vec::new(),
             terms: preempt::Terms::default(),
+            lately: BTreeMap::new(),
             now: Timestamp(0),
         }
     }

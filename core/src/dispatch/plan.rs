@@ -98,7 +98,7 @@ impl<'a> Pass<'a> {
         let quotas = Quotas::new(&input.policy, &input.clusters);
         let sites = open(&input.clusters, &quotas.flavors);
         let groups = groups(&input.waiting, &quotas, sites.len());
-        let mut turns = Turns::at(input.now);
+        let mut turns = Turns::new(input, &quotas);
         for (index, group) in groups.iter().enumerate() {
             if let Some(head) = group.head() {
                 turns.join(head, index, group.place);
@@ -308,6 +308,7 @@ impl<'a> Pass<'a> {
             because.push_str(&self.charged(place, &job.queue, &packing.charge));
             self.quotas.take(place, &job.queue, &packing.charge);
         }
+        self.turns.start(&self.quotas, job);
         let usage = self.quotas.usage(&packing.charge);
         let open = &mut self.sites[site];
         open.put(job, packing.left);

@@ -2,9 +2,9 @@
 //!
 //! Owns the order. Within a queue: jobs within a guarantee first, then those of higher priority, then by [`Urgency`], then the
 //! older. Between queues of one tree, level by level from the root: those within a guarantee first, then the smaller weighted
-//! share of what is borrowed, then by urgency, then who uses less of its guarantee, then the older job. Between trees, which
-//! share nothing: the same without shares. Queues that are not limited have no guarantee. Equal jobs stand in one group, of
-//! which only the first is compared.
+//! share of what is borrowed, then who used much less lately ([`Uses`]), then by urgency, then who uses less of its guarantee,
+//! then the older job. Between trees, which share nothing: the same without shares. Queues that are not limited have no
+//! guarantee. Equal jobs stand in one group, of which only the first is compared.
 
 use std::{
     cmp::Reverse,
@@ -13,7 +13,8 @@ use std::{
 
 use crate::{
     dispatch::{
-        Waiting,
+        Input, Waiting, gang_total,
+        lately::Uses,
         pack::Charge,
         quota::{Place, Quotas, Share},
         urgency::Urgency,
@@ -43,6 +44,7 @@ struct Line {
 /// All queues with waiting jobs.
 pub(super) struct Turns<'a> {
     lines: BTreeMap<&'a str, Line>,
+    uses: Uses,
     now: Timestamp,
 }
 
@@ -50,6 +52,8 @@ pub(super) struct Turns<'a> {
 #[derive(Clone, Copy)]
 struct Turn {
     class: Class,
+    /// Of what is compared at the level that the turn has reached.
+    lately: u32,
     urgency: Urgency,
     submitted: Timestamp,
     job: JobId,
@@ -58,13 +62,19 @@ struct Turn {
 }
 
 impl<'a> Turns<'a> {
-    /// Nobody waits at `now`.
-    pub(super) fn at(now: Timestamp) -> Turns<'a> {
-        Turns { lines: BTreeMap::new(), now }
+    /// Nobody waits.
+    pub(super) fn new(input: &Input, quotas: &Quotas) -> Turns<'a> {
+        Turns { lines: BTreeMap::new(), uses: Uses::new(input, quotas), now: input.now }
+    }
+
+    /// A job is placed, so its queue used more.
+    pub(super) fn start(&mut self, quotas: &Quotas, job: &Waiting) {
+        self.uses.start(quotas, &job.queue, gang_total(&job.gang));
     }
 
     fn key(&self, job: &Waiting, group: usize) -> Key {
-        (Reverse(job.priority), Urgency::of_waiting(job, self.now), job.submitted_at, job.job, group)
+        let (priority, urgency, submitted, id) = job.turn(self.now);
+        (priority, urgency, submitted, id, group)
     }
 
     /// A group has a new first job.
@@ -97,19 +107,52 @@ impl<'a> Turns<'a> {
         quotas: &Quotas,
         charge: impl Fn(usize) -> Option<&'c Charge>,
     ) -> Option<usize> {
-        let turns: Vec<Turn> =
-            self.lines.values_mut().filter_map(|line| first(line, quotas, &charge)).collect();
         let mut trees: BTreeMap<usize, Vec<Turn>> = BTreeMap::new();
         let mut best: Vec<Turn> = Vec::new();
-        for turn in turns {
+        for (queue, line) in &mut self.lines {
+            let Some(turn) = first(line, quotas, &charge) else { continue };
             match turn.place {
                 Some(place) => trees.entry(place.tree).or_default().push(turn),
-                None => best.push(turn),
+                None => best.push(Turn { lately: self.uses.of_queue(queue), ..turn }),
             }
         }
-        best.extend(trees.values().filter_map(|turns| of_tree(turns, quotas, &charge)));
-        let key = |turn: &Turn| (turn.class, turn.urgency, turn.submitted, turn.job);
+        best.extend(trees.values().filter_map(|turns| self.of_tree(turns, quotas, &charge)));
+        let key = |turn: &Turn| (turn.class, turn.lately, turn.urgency, turn.submitted, turn.job);
         best.into_iter().min_by_key(key).map(|turn| turn.group)
+    }
+
+    /// The first of a tree: the best of each node's children goes up, until the root's best is known.
+    fn of_tree<'c>(
+        &self,
+        turns: &[Turn],
+        quotas: &Quotas,
+        charge: impl Fn(usize) -> Option<&'c Charge>,
+    ) -> Option<Turn> {
+        let at = turns.first()?.place?.tree;
+        let tree = &quotas.trees[at];
+        let mut best: BTreeMap<usize, (Turn, Share)> = BTreeMap::new();
+        for turn in turns {
+            let node = turn.place?.node;
+            best.insert(node, (*turn, Share::default()));
+        }
+        // Parents stand before their children, so the last node is always one whose children are done.
+        while let Some((node, (turn, _))) = best.pop_last() {
+            let turn = Turn { lately: self.uses.of_node(quotas, Place { tree: at, node }), ..turn };
+            let Some(parent) = tree.parent(node) else { return Some(turn) };
+            let share = match (turn.place, charge(turn.group)) {
+                (Some(place), Some(charge)) => quotas.share(place, node, charge),
+                _ => Share::default(),
+            };
+            let key = |turn: &Turn, share: Share| {
+                (turn.class, share.borrowed, turn.lately, turn.urgency, share.used, turn.submitted, turn.job)
+            };
+            let known =
+                best.get(&parent).is_some_and(|(other, theirs)| key(other, *theirs) < key(&turn, share));
+            if !known {
+                best.insert(parent, (turn, share));
+            }
+        }
+        None
     }
 }
 
@@ -128,35 +171,5 @@ fn first<'c>(line: &mut Line, quotas: &Quotas, charge: impl Fn(usize) -> Option<
 }
 
 fn turn((_, urgency, submitted, job, group): Key, class: Class, place: Option<Place>) -> Turn {
-    Turn { class, urgency, submitted, job, group, place }
-}
-
-/// The first of a tree: the best of each node's children goes up, until the root's best is known.
-fn of_tree<'c>(
-    turns: &[Turn],
-    quotas: &Quotas,
-    charge: impl Fn(usize) -> Option<&'c Charge>,
-) -> Option<Turn> {
-    let tree = &quotas.trees[turns.first()?.place?.tree];
-    let mut best: BTreeMap<usize, (Turn, Share)> = BTreeMap::new();
-    for turn in turns {
-        let node = turn.place?.node;
-        best.insert(node, (*turn, Share::default()));
-    }
-    // Parents stand before their children, so the last node is always one whose children are done.
-    while let Some((node, (turn, _))) = best.pop_last() {
-        let Some(parent) = tree.parent(node) else { return Some(turn) };
-        let share = match (turn.place, charge(turn.group)) {
-            (Some(place), Some(charge)) => quotas.share(place, node, charge),
-            _ => Share::default(),
-        };
-        let key = |turn: &Turn, share: Share| {
-            (turn.class, share.borrowed, turn.urgency, share.used, turn.submitted, turn.job)
-        };
-        let known = best.get(&parent).is_some_and(|(other, theirs)| key(other, *theirs) < key(&turn, share));
-        if !known {
-            best.insert(parent, (turn, share));
-        }
-    }
-    None
+    Turn { class, lately: 0, urgency, submitted, job, group, place }
 }

@@ -5,39 +5,52 @@
 //! products and quotients only, so equal on every machine. Shared by the running dispatcher and the book of replays.
 //! Fails by a wrong expectation, which only moves a job in its line; repaired by its wait.
 
+use std::cmp::Reverse;
+
 use crate::{
     dispatch::{Waiting, gang_total},
+    id::JobId,
     resources::Resources,
     time::Timestamp,
 };
 
 /// The wait that halves the weight of a job's size, in milliseconds. Measured: docs/benchmarks/replay.md.
-pub(crate) const PATIENCE_MS: u64 = 2 * 3_600_000;
+pub const PATIENCE_MS: u64 = 2 * 3_600_000;
 
 /// A core counts as this part of a GPU.
 const CORES_PER_GPU: i64 = 64;
 
 /// The smaller goes first. Compared as bits, because those of positive numbers lie in their order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
-pub(crate) struct Urgency(u64);
+pub struct Urgency(u64);
 
 impl Urgency {
-    /// Of a waiting job.
-    pub(crate) fn of_waiting(job: &Waiting, now: Timestamp) -> Urgency {
-        Urgency::of(gang_total(&job.gang), job.expected_ms, now.millis_since(job.submitted_at))
+    /// Of a job of this size, as [`Waiting::size`] has it, that has waited so long.
+    pub fn of(size: f64, waited_ms: i64) -> Urgency {
+        Urgency(impatient(size, u64::try_from(waited_ms).unwrap_or(0), PATIENCE_MS).to_bits())
     }
 
-    /// Of a job that asks for `gang` and has waited so long. How long it will run is not known without history; then age
-    /// alone decides.
-    pub(crate) fn of(gang: Resources, expected_ms: Option<u64>, waited_ms: i64) -> Urgency {
-        let Some(expected) = expected_ms else { return Urgency::default() };
-        let waited = u64::try_from(waited_ms).unwrap_or(0);
-        Urgency(impatient(size(milli(gang), expected), waited, PATIENCE_MS).to_bits())
+    /// The number that is compared.
+    pub fn value(self) -> f64 {
+        f64::from_bits(self.0)
+    }
+}
+
+impl Waiting {
+    /// GPU seconds that it is expected to take. How long it will run is not known without history: 0, and age alone decides.
+    pub fn size(&self) -> f64 {
+        self.expected_ms.map_or(0.0, |expected| size(milli(gang_total(&self.gang)), expected))
+    }
+
+    /// Its place among those of its queue that stay within a guarantee, or among those that do not: the smaller goes first.
+    pub fn turn(&self, now: Timestamp) -> (Reverse<i32>, Urgency, Timestamp, JobId) {
+        let urgency = Urgency::of(self.size(), now.millis_since(self.submitted_at));
+        (Reverse(self.priority), urgency, self.submitted_at, self.job)
     }
 }
 
 /// Thousandths of a GPU.
-fn milli(gang: Resources) -> i64 {
+pub(crate) fn milli(gang: Resources) -> i64 {
     gang.gpus.max(0).saturating_mul(1_000).saturating_add(gang.cpu_milli.max(0) / CORES_PER_GPU)
 }
 
@@ -64,8 +77,7 @@ mod tests {
     const HOUR: u64 = 3_600_000;
 
     fn of(gpus: i64, expected: u64, waited: u64) -> Urgency {
-        let gang = Resources { gpus, ..Resources::default() };
-        Urgency::of(gang, Some(expected), i64::try_from(waited).unwrap_or(0))
+        Urgency::of(size(gpus * 1_000, expected), i64::try_from(waited).unwrap_or(0))
     }
 
     #[test]
@@ -76,15 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn without_an_expectation_nothing_but_age_counts() {
-        let large = Resources { gpus: 64, ..Resources::default() };
-        assert_eq!(Urgency::of(large, None, 5), Urgency::of(Resources::default(), None, 0));
+    fn cores_count_a_little() {
+        let cores = |cpu_milli| milli(Resources { cpu_milli, ..Resources::default() });
+        assert_eq!((cores(64_000), cores(32_000)), (1_000, 500));
     }
 
     #[test]
-    fn cores_count_a_little() {
-        let cores = |cpu_milli| Resources { cpu_milli, ..Resources::default() };
-        assert!(Urgency::of(cores(1_000), Some(HOUR), 0) < Urgency::of(cores(4_000), Some(HOUR), 0));
-        assert!(Urgency::of(cores(4_000), Some(HOUR), 0) < of(1, HOUR, 0));
+    fn a_wait_that_is_not_there_yet_is_none() {
+        assert_eq!(Urgency::of(5.0, -1), Urgency::of(5.0, 0));
     }
 }

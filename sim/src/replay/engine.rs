@@ -143,7 +143,7 @@ impl Replay<'_> {
             let ended = &self.setting.trace.jobs[job];
             if run.stopped {
                 self.world.stop(job);
-                self.policy.stopped(job);
+                self.policy.stopped(job, now);
                 self.shares.stop(ended.team, milli_of(ended));
             } else {
                 self.world.end(job);

@@ -12,6 +12,8 @@ use squadron_core::{
     dispatch::{
         Assign, Claim, Cluster, GangPart, Held, Input, Making, Node, Stake, Standing, Waiting,
         book::Part,
+        gang_total,
+        lately::Lately,
         moves,
         predict::{History, Kind, Prediction},
         preempt::{Asked, Terms},
@@ -182,9 +184,14 @@ impl<'a> Live<'a> {
         }
     }
 
-    fn leave(&mut self, job: usize) {
+    /// Its room is free, and its queue has used it.
+    fn leave(&mut self, job: usize, now: Millis) {
+        let (id, now) = (id(job), time(now));
         for cluster in &mut self.input.clusters {
-            cluster.attempts.retain(|held| held.id.job != id(job));
+            let Some(at) = cluster.attempts.iter().position(|held| held.id.job == id) else { continue };
+            let held = cluster.attempts.swap_remove(at);
+            let used = self.input.lately.entry(held.queue).or_insert(Lately::none(now));
+            *used = used.seen(now).with(gang_total(&held.gang), held.assigned_at, now);
         }
     }
 }
@@ -203,7 +210,7 @@ impl Policy for Live<'_> {
     }
 
     fn end(&mut self, job: usize, now: Millis) {
-        self.leave(job);
+        self.leave(job, now);
         self.stops.remove(&job);
         if let Some((since, said)) = self.said.remove(&job) {
             self.history.ended(self.kind(job), now.saturating_sub(since), said);
@@ -230,8 +237,8 @@ impl Policy for Live<'_> {
         std::mem::take(&mut self.stopping)
     }
 
-    fn stopped(&mut self, job: usize) {
-        self.leave(job);
+    fn stopped(&mut self, job: usize, now: Millis) {
+        self.leave(job, now);
         *self.stops.entry(job).or_default() += 1;
         self.queue_up(job);
     }

@@ -37,7 +37,7 @@ pub trait Policy {
         Vec::new()
     }
     /// A job that it stopped is gone, has lost its work, and waits again.
-    fn stopped(&mut self, _: usize) {}
+    fn stopped(&mut self, _: usize, _: Millis) {}
     /// When it wants to decide again although nothing happened.
     fn wake(&self, now: Millis) -> Option<Millis>;
 }

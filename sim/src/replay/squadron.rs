@@ -70,7 +70,7 @@ impl Policy for Squadron<'_> {
         self.book.reclaim(now).iter().filter_map(|stop| usize::try_from(stop.job).ok()).collect()
     }
 
-    fn stopped(&mut self, job: usize) {
+    fn stopped(&mut self, job: usize, _: Millis) {
         self.book.stopped(job as u64);
     }
 

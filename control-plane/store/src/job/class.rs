@@ -3,6 +3,8 @@
 //! Invariant: a class is named by its content, so whoever interns the same shape means the same row; a job that waits has its
 //! class, or none until the next pass gives it one. What classes wait for is in [`super::verdict`]. Repaired by the next pass.
 
+use std::collections::BTreeMap;
+
 use sha2::{Digest, Sha256};
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
@@ -83,6 +85,21 @@ async fn make(db: &mut PgConnection, classes: &[Interned]) -> Result<()> {
     .bind(classes.iter().map(|class| class.queue.as_str()).collect::<Vec<_>>())
     .bind(classes.iter().map(|class| class.shape.priority).collect::<Vec<_>>())
     .bind(classes.iter().map(|class| Json(&class.shape)).collect::<Vec<_>>())
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Notes how large jobs of these classes are expected to be, of those of which something else was said.
+pub async fn note_sizes(db: &mut PgConnection, sizes: &BTreeMap<ClassId, f64>) -> Result<()> {
+    sqlx::query(
+        "update job_class set size = s.size
+         from (select c.id, s.size from unnest($1::uuid[], $2::float8[]) as s (id, size) join job_class c on c.id = s.id
+               where c.size <> s.size order by c.id for update of c) s
+         where job_class.id = s.id",
+    )
+    .bind(sizes.keys().copied().collect::<Vec<_>>())
+    .bind(sizes.values().copied().collect::<Vec<_>>())
     .execute(db)
     .await?;
     Ok(())

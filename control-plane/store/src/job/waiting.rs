@@ -20,7 +20,7 @@ use crate::{
     Result, Store, at,
     attempt::attempt_id,
     job::gang,
-    preempt,
+    preempt, queue_use,
     resources::{ALLOCATABLE, PLAIN, resources},
     run_time, stamp, stamp_opt,
 };
@@ -115,8 +115,9 @@ pub async fn held(db: &mut PgConnection, silence: Judge) -> Result<Input> {
     add_leaving(db, &mut clusters).await?;
     let claims = preempt::claims(db).await?;
     let policy = crate::quota::policy(db).await?;
+    let lately = queue_use::read(db).await?;
     let clusters = clusters.into_values().collect();
-    Ok(Input { clusters, policy, claims, now: silence.now, ..Input::default() })
+    Ok(Input { clusters, policy, claims, lately, now: silence.now, ..Input::default() })
 }
 
 type Clusters = BTreeMap<ClusterId, Cluster>;

@@ -66,19 +66,18 @@ struct Left<'a> {
     job: &'a Waiting,
     /// Whether, by itself, it could start only beyond what is left of a guarantee.
     borrows: bool,
-    urgency: Urgency,
+    turn: (Reverse<i32>, Urgency, Timestamp, JobId),
     blockers: Arc<Vec<Blocker>>,
 }
 
 impl<'a> Left<'a> {
     fn new(job: &'a Waiting, borrows: bool, blockers: Arc<Vec<Blocker>>, now: Timestamp) -> Left<'a> {
-        Left { job, borrows, urgency: Urgency::of_waiting(job, now), blockers }
+        Left { job, borrows, turn: job.turn(now), blockers }
     }
 
     /// The line of each queue: as turns go.
-    fn order(&self) -> (&'a str, bool, Reverse<i32>, Urgency, Timestamp, JobId) {
-        let job = self.job;
-        (&job.queue, self.borrows, Reverse(job.priority), self.urgency, job.submitted_at, job.job)
+    fn order(&self) -> (&'a str, bool, (Reverse<i32>, Urgency, Timestamp, JobId)) {
+        (&self.job.queue, self.borrows, self.turn)
     }
 }
 
