@@ -63,3 +63,48 @@ fn of_row(row: &PgRow) -> Result<(String, Lately)> {
     let used = Lately { gpu_seconds: row.try_get("gpu_seconds")?, at: stamp(row.try_get("at")?) };
     Ok((row.try_get("queue")?, used))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use squadron_core::{dispatch::lately::HALF_LIFE_MS, silence::Judge};
+
+    use super::*;
+    use crate::{
+        job::waiting,
+        testing::{
+            self,
+            fixture::{self, NOW},
+        },
+    };
+
+    const HOUR: i64 = 3_600_000;
+
+    #[tokio::test]
+    async fn use_adds_up_and_fades_and_passes_see_it() {
+        let store = testing::store().await;
+        for queue in ["research", "vision"] {
+            store.ensure_queue(&queue.parse().unwrap(), NOW).await.unwrap();
+        }
+        let hour = |queue: &str, gpus| Held {
+            queue: queue.to_owned(),
+            gang: Resources { gpus, ..Resources::default() },
+            from: NOW,
+            until: NOW.plus_millis(HOUR),
+        };
+        let mut db = store.pool().acquire().await.unwrap();
+        let now = NOW.plus_millis(HOUR);
+        add(&mut db, &[hour("research", 1), hour("vision", 2), hour("research", 1)], now).await.unwrap();
+        add(&mut db, &[], now).await.unwrap();
+        let later = NOW.plus_millis(HOUR + HALF_LIFE_MS);
+        let silence = Judge { now: later, after_ms: 60_000 };
+        let input = store.txn("test", &silence, |db, silence| Box::pin(waiting::held(db, *silence))).await.unwrap();
+        assert_eq!(input.lately["research"], input.lately["vision"]);
+        let seen = input.lately["vision"].seen(later).gpu_seconds;
+        assert!((seen / 3_900.0 - 1.0).abs() < 0.01, "two hours and two starts, a half-life ago: {seen}");
+        add(&mut db, &[hour("vision", 1)], later).await.unwrap();
+        let again = read(&mut db).await.unwrap();
+        let seen = again["vision"].gpu_seconds;
+        assert!((seen / 5_850.0 - 1.0).abs() < 0.01 && again["vision"].at == later, "{seen}");
+    }
+}

@@ -58,7 +58,7 @@ pub(crate) async fn learn(db: &mut PgConnection, ended: &[Ran], now: Timestamp) 
 }
 
 /// Says of waiting jobs how long they will run, as far as anything ended that is like them.
-pub(crate) async fn expect(db: &mut PgConnection, waiting: &mut [Waiting]) -> Result<()> {
+pub async fn expect(db: &mut PgConnection, waiting: &mut [Waiting]) -> Result<()> {
     if waiting.is_empty() {
         return Ok(());
     }

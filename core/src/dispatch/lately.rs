@@ -48,6 +48,12 @@ impl Lately {
         Lately { gpu_seconds: self.gpu_seconds * faded(now.millis_since(self.at)), at: now }
     }
 
+    /// Without the fraction.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is never negative, and saturates")]
+    pub fn whole_gpu_seconds(&self) -> u64 {
+        self.gpu_seconds as u64
+    }
+
     /// With what an attempt took that held so much over this time; `at` must not be before its end.
     pub fn with(self, gang: Resources, from: Timestamp, until: Timestamp) -> Lately {
         let (began, ended) = (self.at.millis_since(from), self.at.millis_since(until.max(from)));

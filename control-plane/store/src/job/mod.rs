@@ -11,6 +11,8 @@ mod heads;
 pub mod line;
 pub mod own_wait;
 pub mod place;
+#[cfg(test)]
+mod place_tests;
 pub mod priority;
 #[cfg(test)]
 mod quota_tests;
