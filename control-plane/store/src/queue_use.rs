@@ -98,7 +98,8 @@ mod tests {
         add(&mut db, &[], now).await.unwrap();
         let later = NOW.plus_millis(HOUR + HALF_LIFE_MS);
         let silence = Judge { now: later, after_ms: 60_000 };
-        let input = store.txn("test", &silence, |db, silence| Box::pin(waiting::held(db, *silence))).await.unwrap();
+        let input =
+            store.txn("test", &silence, |db, silence| Box::pin(waiting::held(db, *silence))).await.unwrap();
         assert_eq!(input.lately["research"], input.lately["vision"]);
         let seen = input.lately["vision"].seen(later).gpu_seconds;
         assert!((seen / 3_900.0 - 1.0).abs() < 0.01, "two hours and two starts, a half-life ago: {seen}");

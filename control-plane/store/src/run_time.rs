@@ -93,7 +93,10 @@ async fn read(db: &mut PgConnection, kinds: &BTreeSet<Kind>) -> Result<BTreeMap<
 
 async fn write(db: &mut PgConnection, windows: &BTreeMap<Kind, Window>, now: Timestamp) -> Result<()> {
     let counts = |of: fn(Errors) -> u64| {
-        windows.values().map(|window| i64::try_from(of(window.errors)).unwrap_or(i64::MAX)).collect::<Vec<_>>()
+        windows
+            .values()
+            .map(|window| i64::try_from(of(window.errors)).unwrap_or(i64::MAX))
+            .collect::<Vec<_>>()
     };
     sqlx::query(
         "insert into run_time (queue, gpus, program, ran_ms, judged, within_twice, by_late, learnt_at)
@@ -165,7 +168,11 @@ mod tests {
             .execute(store.pool())
             .await
             .unwrap();
-        sqlx::query("update job set state = 'succeeded' where id = $1").bind(new.id.0).execute(store.pool()).await.unwrap();
+        sqlx::query("update job set state = 'succeeded' where id = $1")
+            .bind(new.id.0)
+            .execute(store.pool())
+            .await
+            .unwrap();
         let mut db = store.pool().acquire().await.unwrap();
         let one = [AttemptId { job: new.id, number: 1 }];
         attempt::note_ends(&mut db, &one, NOW).await.unwrap();
@@ -175,8 +182,10 @@ mod tests {
     /// What a pass expects of the jobs that wait, in seconds.
     async fn expected(store: &Store) -> BTreeMap<String, Option<u64>> {
         let silence = Judge { now: NOW, after_ms: 60_000 };
-        let snapshot =
-            store.txn("test", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence))).await.unwrap();
+        let snapshot = store
+            .txn("test", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence)))
+            .await
+            .unwrap();
         let jobs = snapshot.input.waiting.into_iter();
         jobs.map(|job| (job.name, job.expected_ms.map(|millis| millis / 1_000))).collect()
     }
@@ -228,7 +237,8 @@ mod tests {
     async fn the_error_of_the_median_is_kept_and_what_is_old_is_forgotten() {
         let (store, cluster) = two_queues().await;
         for (n, seconds) in [10, 10, 10, 12, 90].into_iter().enumerate() {
-            ended(&store, cluster, &job(&format!("j{n}"), "research", "python a.py"), seconds, "succeeded").await;
+            ended(&store, cluster, &job(&format!("j{n}"), "research", "python a.py"), seconds, "succeeded")
+                .await;
         }
         let errors: (i64, i64, i64) =
             sqlx::query_as("select judged, within_twice, by_late from run_time where gpus = 0")

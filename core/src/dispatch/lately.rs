@@ -49,7 +49,11 @@ impl Lately {
     }
 
     /// Without the fraction.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is never negative, and saturates")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is never negative, and saturates"
+    )]
     pub fn whole_gpu_seconds(&self) -> u64 {
         self.gpu_seconds as u64
     }
@@ -192,7 +196,10 @@ mod tests {
     #[test]
     fn what_differs_by_less_than_a_doubling_is_nearly_always_equal() {
         assert_eq!(doublings(3_599.0, 1_000), 0);
-        assert_eq!((doublings(3_600.0, 1_000), doublings(7_100.0, 1_000), doublings(7_200.0, 1_000)), (1, 1, 2));
+        assert_eq!(
+            (doublings(3_600.0, 1_000), doublings(7_100.0, 1_000), doublings(7_200.0, 1_000)),
+            (1, 1, 2)
+        );
         assert_eq!(doublings(7_200.0, 2_000), 1, "twice the weight, half as much");
         assert_eq!(doublings(f64::INFINITY, 1_000), 64);
     }

@@ -72,9 +72,9 @@ impl History {
             (self.tenants.get(&kind.tenant), Basis::Tenant),
             (Some(&self.everyone), Basis::Everyone),
         ];
-        let found = windows
-            .iter()
-            .find_map(|(window, basis)| window.filter(|window| window.is_enough()).map(|window| (window, *basis)));
+        let found = windows.iter().find_map(|(window, basis)| {
+            window.filter(|window| window.is_enough()).map(|window| (window, *basis))
+        });
         match found {
             Some((window, basis)) => {
                 Prediction { millis: window.median(), late_millis: window.late(), basis }

@@ -269,10 +269,10 @@ fn declared(trace: &Trace, fleet: &Fleet) -> Declared {
         preemption: Some(Preemption { within: Within::Never, reclaim: Reclaim::Any }),
     };
     let root = format!("all of {}", trace.teams.join(", "));
-    let teams = trace.teams.iter().map(|team| Queue {
-        quotas: models.iter().map(part).collect(),
-        ..queue(team, Some(root.clone()))
-    });
+    let teams = trace
+        .teams
+        .iter()
+        .map(|team| Queue { quotas: models.iter().map(part).collect(), ..queue(team, Some(root.clone())) });
     let queues = std::iter::once(queue(&root, None)).chain(teams).collect();
     Declared { flavors: models.keys().map(flavor).collect(), queues, ..Declared::default() }
 }

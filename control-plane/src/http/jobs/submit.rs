@@ -35,8 +35,9 @@ use squadron_store::{
         place::{LineKey, Part},
         waiting,
     },
-    preempt, run_time,
+    preempt,
     ray_submission::{self, NewSubmission},
+    run_time,
 };
 use uuid::Uuid;
 

@@ -161,7 +161,8 @@ fn read_token(token: &str, now: Timestamp) -> Result<(Timestamp, LineKey)> {
             submitted_at: Timestamp(parts.next()?.parse().ok()?),
             job: parts.next()?.parse().ok()?,
         };
-        let sound = (0..TOKEN_LASTS_MS).contains(&now.millis_since(first)) && (0.0..=f64::MAX).contains(&key.size);
+        let sound =
+            (0..TOKEN_LASTS_MS).contains(&now.millis_since(first)) && (0.0..=f64::MAX).contains(&key.size);
         sound.then_some((first, key))
     };
     read().ok_or_else(page::not_ours)

@@ -234,7 +234,7 @@ async fn places_are_exact_at_the_head_and_about_right_behind() {
     flood(&store, "flood", EXACT + 5_010).await;
     let place = async |n: i64| {
         let row = store.job(&format!("f{n}")).await.unwrap().unwrap();
-        store.place("flood", row.key()).await.unwrap(, NOW)
+        store.place("flood", row.key(), NOW).await.unwrap()
     };
     let number = |n: i64| u32::try_from(n).unwrap();
     let length = number(EXACT + 5_010);
@@ -278,8 +278,12 @@ async fn places_of_a_long_line_count_each_part_by_itself() {
     let mut db = store.pool().acquire().await.unwrap();
     let places = async |n: i64| {
         let row = store.job(&format!("f{n}")).await.unwrap().unwrap();
-        let place = store.place("flood", row.key()).await.unwrap(, NOW).position;
-        (i64::from(place), i64::from(store.place_of_new("flood", row.key()).await.unwrap().position), NOW)
+        let place = store.place("flood", row.key(), NOW).await.unwrap().position;
+        (
+            i64::from(place),
+            i64::from(store.place_of_new("flood", row.key(), NOW).await.unwrap().position),
+            NOW,
+        )
     };
     let within = EXACT + 6_000 - (EXACT + 6_000) / 3;
     let expected = |n: i64| if n % 3 == 0 { within + n / 3 } else { n - n / 3 };
@@ -335,7 +339,7 @@ async fn the_line_is_in_the_order_of_borrowing_priority_and_age_and_paged() {
     let whole = store.line("research", None, 10, NOW).await.unwrap();
     assert_eq!(whole.iter().map(|job| job.id).collect::<Vec<_>>(), order);
     for (place, job) in (1..).zip(&whole) {
-        let found = store.place("research", job.key).await.unwrap(, NOW);
+        let found = store.place("research", job.key, NOW).await.unwrap();
         let expected = Place { position: place, length: 6, about: false, of_about: false };
         assert_eq!(found, expected, "{}", job.name);
         assert_eq!(store.job(&job.name).await.unwrap().unwrap().key(), job.key);
@@ -344,7 +348,7 @@ async fn the_line_is_in_the_order_of_borrowing_priority_and_age_and_paged() {
     assert_eq!(ahead.iter().map(|job| job.id).collect::<Vec<_>>(), order[..3]);
     let new = LineKey::new(Part::Unlooked, 6, 0.0, NOW, JobId(uuid::Uuid::max()));
     assert_eq!(
-        store.place_of_new("research", new).await.unwrap(, NOW).position,
+        store.place_of_new("research", new).await.unwrap()@@.position,
         3,
         "behind the two that are more urgent"
     );

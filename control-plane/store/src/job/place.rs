@@ -21,7 +21,12 @@ use crate::{Result, Store, at};
 macro_rules! urgency {
     ($size:literal, $submitted:literal, $now:literal) => {
         concat!(
-            "(", $size, " / (1::float8 + greatest(trunc(extract(epoch from ", $now, " - ", $submitted,
+            "(",
+            $size,
+            " / (1::float8 + greatest(trunc(extract(epoch from ",
+            $now,
+            " - ",
+            $submitted,
             ") * 1000), 0)::float8 / 7200000::float8))"
         )
     };
