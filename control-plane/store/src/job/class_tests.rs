@@ -348,7 +348,7 @@ async fn the_line_is_in_the_order_of_borrowing_priority_and_age_and_paged() {
     assert_eq!(ahead.iter().map(|job| job.id).collect::<Vec<_>>(), order[..3]);
     let new = LineKey::new(Part::Unlooked, 6, 0.0, NOW, JobId(uuid::Uuid::max()));
     assert_eq!(
-        store.place_of_new("research", new).await.unwrap()@@.position,
+        store.place_of_new("research", new, NOW).await.unwrap().position,
         3,
         "behind the two that are more urgent"
     );
