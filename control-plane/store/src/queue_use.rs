@@ -72,10 +72,7 @@ mod tests {
     use super::*;
     use crate::{
         job::waiting,
-        testing::{
-            self,
-            fixture::{self, NOW},
-        },
+        testing::{self, fixture::NOW},
     };
 
     const HOUR: i64 = 3_600_000;

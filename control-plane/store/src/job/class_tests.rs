@@ -279,11 +279,7 @@ async fn places_of_a_long_line_count_each_part_by_itself() {
     let places = async |n: i64| {
         let row = store.job(&format!("f{n}")).await.unwrap().unwrap();
         let place = store.place("flood", row.key(), NOW).await.unwrap().position;
-        (
-            i64::from(place),
-            i64::from(store.place_of_new("flood", row.key(), NOW).await.unwrap().position),
-            NOW,
-        )
+        (i64::from(place), i64::from(store.place_of_new("flood", row.key(), NOW).await.unwrap().position))
     };
     let within = EXACT + 6_000 - (EXACT + 6_000) / 3;
     let expected = |n: i64| if n % 3 == 0 { within + n / 3 } else { n - n / 3 };

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// GPU seconds of the classes of the line; of the last nothing is known.
-const SIZES: [f64; 4] = [60.0, 3_600.0, 250_000.0, 0.0];
+const SIZES: [f64; 4] = [600.0, 3_600.0, 2_500.0, 0.0];
 
 /// When the `n`th job was submitted: within the day before now, in no order.
 fn submitted(n: i64) -> Timestamp {
