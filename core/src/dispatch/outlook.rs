@@ -4,6 +4,8 @@
 //! would decide. For a job that would wait it adds which clusters have room for it and what every other one lacks. Fails
 //! by being old: the next pass looks at a newer snapshot.
 
+use std::collections::BTreeSet;
+
 use crate::{
     dispatch::{
         Blocked, Choice, Input, Waiting,
@@ -22,6 +24,8 @@ use crate::{
 pub struct Outlook {
     pub verdict: Verdict,
     pub choice: Choice,
+    /// Jobs of its queue that go before it and could start were not read, so what they leave is not known.
+    pub behind_unread: bool,
 }
 
 /// Placed or not.
@@ -32,16 +36,21 @@ pub enum Verdict {
 }
 
 /// The outlook of one of the snapshot's waiting jobs. `None` when it is not among them. What waits and is not part of the
-/// snapshot stands behind all that could start, so it changes nothing for this one.
+/// snapshot changes nothing for this one, but where [`Outlook::behind_unread`] says so.
 pub fn outlook(input: &Input, job: JobId) -> Option<Outlook> {
     let asked = input.waiting.iter().find(|waiting| waiting.job == job)?;
     let plan = plan_of_read(input);
+    let placed: BTreeSet<JobId> = plan.assign.iter().map(|assign| assign.job).collect();
+    let behind_unread = input.waiting.iter().any(|last| {
+        let goes_before = last.queue == asked.queue && last.turn(input.now) < asked.turn(input.now);
+        last.behind > 0 && goes_before && placed.contains(&last.job)
+    });
     if let Some(assign) = plan.assign.into_iter().find(|assign| assign.job == job) {
         let verdict = Verdict::Placed { cluster: assign.cluster, because: assign.because };
-        return Some(Outlook { verdict, choice: assign.choice });
+        return Some(Outlook { verdict, choice: assign.choice, behind_unread });
     }
     let blocked = plan.blocked.into_iter().find(|blocked| blocked.job == job)?;
-    Some(Outlook { verdict: Verdict::Waits(blocked), choice: as_it_stands(asked, input) })
+    Some(Outlook { verdict: Verdict::Waits(blocked), choice: as_it_stands(asked, input), behind_unread })
 }
 
 /// Clusters with room for the job and quota left, were it the next, and what the others lack.
@@ -105,6 +114,23 @@ mod tests {
         assert_eq!(names(&found.choice), (vec![], vec!["CLUSTER_FULL", "PINNED"]));
         assert!(matches!(found.verdict, Verdict::Waits(_)));
         assert_eq!(found.choice.refused[0].total, res(1, 1, 0));
+    }
+
+    /// Of the equal jobs 1 and 2 so many were read, and more wait; job 9 came last.
+    fn behind(cores: i64, asks: i64) -> (bool, bool) {
+        let clusters = vec![cluster(1, "east", &[res(cores, 64, 0)])];
+        let mut jobs = [1, 2, 9].map(|number| waiting(number, gang(res(4, 1, 0), 0, res(0, 0, 0))));
+        (jobs[1].behind, jobs[2].gang) = (1, gang(res(asks, 1, 0), 0, res(0, 0, 0)));
+        let job = jobs[2].job;
+        let found = outlook(&Input { clusters, waiting: jobs.into(), ..Input::default() }, job).unwrap();
+        (matches!(found.verdict, Verdict::Placed { .. }), found.behind_unread)
+    }
+
+    #[test]
+    fn whoever_comes_behind_unread_jobs_that_could_start_is_told_so() {
+        assert_eq!(behind(12, 1), (true, true), "a third of the equal ones may fit as well");
+        assert_eq!(behind(6, 1), (true, false), "the second does not fit, so nobody who is equal to it does");
+        assert_eq!(behind(6, 4), (false, false));
     }
 
     proptest! {

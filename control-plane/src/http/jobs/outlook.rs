@@ -34,6 +34,10 @@ use crate::{
     state::AppState,
 };
 
+/// What is said of a job for which there is room, were it not for those before it that were not read.
+const BEHIND: &str =
+    "more jobs that go before it wait than one look reads; there is room for it once they have theirs";
+
 /// Where a manifest would go if it were submitted now.
 #[utoipa::path(post, path = route::WHERE, tag = "jobs", operation_id = "where_manifest", request_body = WhereRequest,
     responses((status = 200, body = Where)))]
@@ -93,6 +97,12 @@ async fn look(app: &AppState, seat: Seat, input: Input, job: Waiting) -> Result<
         |id| input.clusters.iter().find(|cluster| cluster.id == id).map(|cluster| cluster.name.clone());
     let choice = found.choice;
     let (cluster, sentence, blockers, position) = match found.verdict {
+        Verdict::Placed { .. } if found.behind_unread => {
+            let key = LineKey::new(Part::Unlooked, job.priority, 0.0, job.submitted_at, job.job);
+            let place = app.store.place_of_new(&job.queue, key, input.now).await?;
+            let sentence = format!("{}{BEHIND}", waits(&job.queue, Some(place), 0, &[], ""));
+            (None, sentence, vec![], Some(place.position))
+        }
         Verdict::Placed { cluster, because } => (name_of(cluster), because, vec![], None),
         Verdict::Waits(blocked) => {
             let part = Part::of(Some(blocked.borrows));

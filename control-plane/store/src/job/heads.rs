@@ -4,7 +4,10 @@
 //! with a claim are read wherever they stand. Of a queue with very many classes those at the head of its line are looked at.
 //! Fails safe: where more could start than was read, [`squadron_core::dispatch::Plan::cut`] ends the pass, and the next goes on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
@@ -13,6 +16,7 @@ use squadron_core::{
         preempt::{MOST_AT_ONCE, is_possible},
     },
     id::JobId,
+    time::Timestamp,
 };
 
 use super::class::ClassId;
@@ -22,7 +26,8 @@ use crate::{Result, stamp};
 pub(crate) const CLASSES: i64 = 1_000;
 /// Where a queue has more, those of so many jobs at the head of its line are.
 const HEAD: i64 = 10_000;
-/// Jobs of a queue that one pass reads, about; of each class at least [`LEAST`].
+/// Jobs of a queue that one pass reads, about: those of the class whose first job stands first in the line as many as could
+/// start, then those of the next, and of each at least [`LEAST`].
 const READ: u64 = 4_000;
 const LEAST: u64 = 16;
 
@@ -31,6 +36,8 @@ struct Live {
     id: ClassId,
     queue: String,
     shape: Shape,
+    /// Of its oldest job.
+    submitted_at: Timestamp,
     /// Jobs of it that are read, before those that have a claim.
     most: i64,
 }
@@ -105,19 +112,35 @@ async fn claimed(db: &mut PgConnection, fleet: &Input) -> Result<Vec<PgRow>> {
 fn limit(classes: &mut [Live], fleet: &Input, claimed: &[PgRow]) {
     let vacancy = Vacancy::of(&fleet.clusters);
     let made_room = if is_possible(&fleet.policy) { MOST_AT_ONCE as u64 } else { 0 };
-    let (mut of_queue, mut with_claim) = (BTreeMap::<String, u64>::new(), BTreeMap::<ClassId, u64>::new());
-    for class in classes.iter() {
-        *of_queue.entry(class.queue.clone()).or_default() += 1;
-    }
+    let mut with_claim = BTreeMap::<ClassId, u64>::new();
     for id in claimed.iter().filter_map(|row| row.try_get("class_id").ok()) {
         *with_claim.entry(id).or_default() += 1;
     }
-    for class in classes {
-        let fair = (READ / of_queue.get(&class.queue).copied().unwrap_or(1)).max(LEAST);
-        let taken = made_room + with_claim.get(&class.id).copied().unwrap_or(0);
-        let most = vacancy.most(&class.shape).min(fair).max(1) + taken;
-        class.most = i64::try_from(most).unwrap_or(i64::MAX);
+    classes.sort_by(|a, b| line(a).cmp(&line(b)));
+    for of_queue in classes.chunk_by_mut(|a, b| a.queue == b.queue) {
+        let needs: Vec<u64> = of_queue.iter().map(|class| vacancy.most(&class.shape).max(1)).collect();
+        for (class, most) in of_queue.iter_mut().zip(shared(&needs)) {
+            let taken = made_room + with_claim.get(&class.id).copied().unwrap_or(0);
+            class.most = i64::try_from(most + taken).unwrap_or(i64::MAX);
+        }
     }
+}
+
+/// Classes of a queue by where their first job stands, as far as that is known before the pass.
+fn line(class: &Live) -> (&str, Reverse<i32>, Timestamp, ClassId) {
+    (&class.queue, Reverse(class.shape.priority), class.submitted_at, class.id)
+}
+
+/// What of [`READ`] each class gets of what it needs, the first in line first.
+fn shared(needs: &[u64]) -> Vec<u64> {
+    let least = |need: &u64| (*need).min(LEAST);
+    let mut left = READ.saturating_sub(needs.iter().map(least).sum());
+    let share = |need: &u64| {
+        let more = (need - least(need)).min(left);
+        left -= more;
+        least(need) + more
+    };
+    needs.iter().map(share).collect()
 }
 
 /// The classes of jobs that wait. Of a queue that has too many, those at the head of its line.
@@ -134,14 +157,20 @@ async fn live(db: &mut PgConnection, claimed: &[PgRow]) -> Result<Vec<Live>> {
         ids.extend(at_head(db, &queues).await?);
     }
     ids.extend(claimed.iter().filter_map(|row| row.try_get::<ClassId, _>("class_id").ok()));
-    let rows = sqlx::query("select id, queue, shape from job_class where id = any ($1) order by id")
-        .bind(ids)
-        .fetch_all(db)
-        .await?;
+    let rows = sqlx::query(
+        "select c.id, c.queue, c.shape, first.submitted_at from job_class c cross join lateral (
+             select submitted_at from job where queue = c.queue and class_id = c.id and (state = 'queued') is true
+             order by submitted_at, id limit 1) first
+         where c.id = any ($1)",
+    )
+    .bind(ids)
+    .fetch_all(db)
+    .await?;
     rows.iter()
         .map(|row| {
             let shape = row.try_get::<Json<Shape>, _>("shape")?.0;
-            Ok(Live { id: row.try_get("id")?, queue: row.try_get("queue")?, shape, most: 1 })
+            let submitted_at = stamp(row.try_get("submitted_at")?);
+            Ok(Live { id: row.try_get("id")?, queue: row.try_get("queue")?, shape, submitted_at, most: 1 })
         })
         .collect()
 }
@@ -180,4 +209,17 @@ async fn at_head(db: &mut PgConnection, queues: &[String]) -> Result<Vec<ClassId
     .bind(HEAD)
     .fetch_all(db)
     .await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_in_line_gets_what_it_needs_and_everyone_something() {
+        assert_eq!(shared(&[10, 5_000, 7]), [10, READ - 17, 7]);
+        assert_eq!(shared(&[9_000, 9_000, 3]), [READ - LEAST - 3, LEAST, 3]);
+        let many = shared(&[5_000; 1_000]);
+        assert!(many.iter().all(|most| *most == LEAST), "what everyone gets is not cut");
+    }
 }

@@ -8,6 +8,7 @@ pub mod class;
 mod class_tests;
 pub mod class_wait;
 mod heads;
+mod held;
 pub mod line;
 pub mod own_wait;
 pub mod place;

@@ -213,7 +213,8 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
     let id = AttemptId { job: held.id, number: 1 };
     let mut db = store.pool().acquire().await.unwrap();
     let taint = Taint { key: "dedicated".into(), value: "ml".into(), effect: "NoExecute".into() };
-    let face = Face { labels: [("gpu".into(), "h100".into())].into(), taints: vec![taint] };
+    let face =
+        Face { labels: [("gpu".into(), "h100".into())].into(), taints: vec![taint], ..Face::default() };
     let labelled = NodeFact { face: face.clone(), ..fixture::node("n1") };
     for (seq, node) in [(1, fixture::node("n1")), (3, labelled)] {
         fixture::show_node(&mut db, east, &node, Position { epoch: 1, seq }, NOW).await.unwrap();
@@ -256,6 +257,25 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
         .unwrap();
     let cluster = &ground.clusters[0];
     assert_eq!((cluster.nodes.len(), cluster.pods.len(), cluster.attempts.len()), (1, 0, 0), "nothing runs");
+}
+
+#[tokio::test]
+async fn what_attempts_hold_is_read_from_their_class_and_from_the_job_where_it_is_not_there() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    let job = fixture::queued(&store, "a").await;
+    assign(&store, job.id, east).await;
+    let held = async || {
+        let judge = Judge { now: NOW, after_ms: 1 };
+        let input = store.txn("test", &(), |db, ()| Box::pin(waiting::held(db, judge))).await.unwrap();
+        input.clusters[0].attempts[0].gang.clone()
+    };
+    fixture::execute(&store, "update job set gang = jsonb_set(gang, '{0,count}', to_jsonb($1))", 7).await;
+    assert_eq!(held().await, job.gang, "the job's own is not read");
+    fixture::execute(&store, "delete from job_class where $1 > 0", 1).await;
+    assert_eq!(held().await[0].count, 7, "its class was removed");
+    fixture::execute(&store, "update job set class_id = null where $1 > 0", 1).await;
+    assert_eq!(held().await[0].count, 7, "it never had one");
 }
 
 #[tokio::test]

@@ -5,21 +5,20 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
+use sqlx::{PgConnection, Row, types::Json};
 use squadron_core::{
     desired,
-    dispatch::{Cluster, Held, Input, Node, Pod, Stake, Standing, Usage, Waiting},
-    id::{AttemptId, ClusterId, JobId},
+    dispatch::{Cluster, Input, Node, Pod, Standing, Waiting, quota::lift},
+    id::{ClusterId, JobId},
     meter::Sheet,
     placement::Face,
     silence::{Judge, Word},
 };
 
-use super::{class::ClassId, heads};
+use super::{class::ClassId, heads, held};
 use crate::{
     Result, Store, at,
     attempt::attempt_id,
-    job::gang,
     preempt, queue_use,
     resources::{ALLOCATABLE, PLAIN, resources},
     run_time, stamp, stamp_opt,
@@ -93,7 +92,9 @@ pub async fn ground(db: &mut PgConnection, silence: Judge) -> Result<Input> {
     sqlx::query("set transaction isolation level repeatable read, read only").execute(&mut *db).await?;
     let mut clusters = clusters(db, silence).await?;
     add_nodes(db, &mut clusters).await?;
-    let (clusters, policy) = (clusters.into_values().collect(), crate::quota::policy(db).await?);
+    let policy = crate::quota::policy(db).await?;
+    let mut clusters: Vec<Cluster> = clusters.into_values().collect();
+    lift(&mut clusters, &policy);
     Ok(Input { clusters, policy, now: silence.now, ..Input::default() })
 }
 
@@ -104,15 +105,16 @@ pub async fn fleet(db: &mut PgConnection, silence: Judge) -> Result<Input> {
     add_sets(db, &mut clusters).await?;
     add_nodes(db, &mut clusters).await?;
     add_pods(db, &mut clusters).await?;
-    Ok(Input { clusters: clusters.into_values().collect(), ..input })
+    let mut clusters: Vec<Cluster> = clusters.into_values().collect();
+    lift(&mut clusters, &input.policy);
+    Ok(Input { clusters, ..input })
 }
 
 /// The same without nodes and pods. Call it first in its transaction.
 pub async fn held(db: &mut PgConnection, silence: Judge) -> Result<Input> {
     sqlx::query("set transaction isolation level repeatable read, read only").execute(&mut *db).await?;
     let mut clusters = clusters(db, silence).await?;
-    add_attempts(db, &mut clusters).await?;
-    add_leaving(db, &mut clusters).await?;
+    held::add(db, &mut clusters).await?;
     let claims = preempt::claims(db).await?;
     let policy = crate::quota::policy(db).await?;
     let lately = queue_use::read(db).await?;
@@ -120,7 +122,7 @@ pub async fn held(db: &mut PgConnection, silence: Judge) -> Result<Input> {
     Ok(Input { clusters, policy, claims, lately, now: silence.now, ..Input::default() })
 }
 
-type Clusters = BTreeMap<ClusterId, Cluster>;
+pub(super) type Clusters = BTreeMap<ClusterId, Cluster>;
 
 async fn clusters(db: &mut PgConnection, silence: Judge) -> Result<Clusters> {
     let rows =
@@ -188,6 +190,7 @@ async fn add_nodes(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()>
                 face: Face {
                     labels: row.try_get::<Json<_>, _>("labels")?.0,
                     taints: row.try_get::<Json<_>, _>("taints")?.0,
+                    ..Face::default()
                 },
             });
         }
@@ -216,49 +219,6 @@ async fn add_pods(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> 
             attempt: attempt_id(row)?,
             role: if role == "worker" { group } else { role },
         });
-    }
-    Ok(())
-}
-
-async fn add_attempts(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
-    let rows = sqlx::query(
-        "select a.cluster_id, a.job_id, a.number as attempt, j.gang, j.queue, a.usage, a.assigned_at,
-                coalesce(a.end_learnt_at, a.ended_at) as ended, coalesce(j.preferences->>'spread', '') as spread
-         from attempt a join job j on j.id = a.job_id where a.ended_at is null",
-    )
-    .fetch_all(db)
-    .await?;
-    hold(&rows, clusters, |cluster, held| cluster.attempts.push(held))
-}
-
-/// Attempts that are over while pods of them are still there. Of a lost one nothing runs, but for one that may run on beside
-/// the next because its owner allowed that.
-async fn add_leaving(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
-    let rows = sqlx::query(
-        "select a.cluster_id, a.job_id, a.number as attempt, j.gang, j.queue, a.usage, a.assigned_at,
-                coalesce(a.end_learnt_at, a.ended_at) as ended, coalesce(j.preferences->>'spread', '') as spread
-         from attempt a join job j on j.id = a.job_id
-         where a.ended_at is not null and (a.state <> 'lost' or a.proof = 'overlap_allowed')
-           and (a.cluster_id, a.job_id, a.number) in (
-               select cluster_id, job_id, attempt from pod
-               where job_id is not null and not gone and finished_at is null and phase not in ('Succeeded', 'Failed'))",
-    )
-    .fetch_all(db)
-    .await?;
-    hold(&rows, clusters, |cluster, held| cluster.leaving.push(held))
-}
-
-fn hold(rows: &[PgRow], clusters: &mut Clusters, keep: fn(&mut Cluster, Held)) -> Result<()> {
-    for row in rows {
-        let id: Option<AttemptId> = attempt_id(row)?;
-        let cluster = clusters.get_mut(&ClusterId(row.try_get("cluster_id")?));
-        if let (Some(id), Some(cluster)) = (id, cluster) {
-            let usage = row.try_get::<Json<Usage>, _>("usage")?.0;
-            let (queue, assigned_at) = (row.try_get("queue")?, stamp(row.try_get("assigned_at")?));
-            let spread = row.try_get("spread")?;
-            let stake = Stake { ended: stamp_opt(row.try_get("ended")?), ..Stake::default() };
-            keep(cluster, Held { id, gang: gang(row)?, queue, usage, spread, assigned_at, stake });
-        }
     }
     Ok(())
 }

@@ -6,12 +6,15 @@ use super::*;
 
 /// A cluster that is heard and has one node of so many cores.
 async fn ready(room: &Room, name: &str, cores: i64) {
+    sized(room, name, Resources { cpu_milli: cores * 1_000, memory_bytes: 64 << 30, gpus: 0 }).await;
+}
+
+async fn sized(room: &Room, name: &str, size: Resources) {
     let store = &room.app.store;
     let cluster = fixture::cluster(store, name).await;
     let now = clock::now().0;
     fixture::execute(store, "update cluster set last_heard_at = to_timestamp($1::float8 / 1000000)", now)
         .await;
-    let size = Resources { cpu_milli: cores * 1_000, memory_bytes: 64 << 30, gpus: 0 };
     let node = NodeFact { capacity: size, allocatable: size, ..fixture::node(&format!("{name}-n1")) };
     fixture::facts(store, cluster, vec![Fact::Node(node)]).await;
     room.settle().await;
@@ -56,6 +59,29 @@ async fn a_manifest_is_shown_its_candidates_with_every_term_and_nothing_changes(
     room.settle().await;
     let detail = room.get(&format!("/api/v1/jobs/{}", submitted["job"]["id"].as_str().unwrap())).await;
     assert_eq!(detail["attempts"][0]["chosen_because"], found["sentence"], "it is what a pass decides");
+}
+
+#[tokio::test]
+async fn a_job_that_comes_behind_more_than_a_look_reads_is_not_told_a_place() {
+    let room = Room::new().await;
+    let size = Resources { cpu_milli: 20_000_000, memory_bytes: 20 << 40, gpus: 0 };
+    sized(&room, "east", size).await;
+    sized(&room, "west", size).await;
+    room.submit(MANIFEST, "research").await;
+    let copies =
+        "insert into job select (jsonb_populate_record(j, jsonb_build_object('id', gen_random_uuid()))).*
+                  from job j cross join generate_series(1, $1)";
+    fixture::execute(&room.app.store, copies, 4_200).await;
+    let (status, found) = look(&room, json!({"manifest": asking(2), "queue": "research"})).await;
+    assert_eq!(
+        (status, &found["cluster"], &found["position"]),
+        (StatusCode::OK, &Value::Null, &json!(4_202))
+    );
+    let sentence = found["sentence"].as_str().unwrap();
+    assert!(
+        sentence.starts_with("queued in research, 4202nd of 4202: more jobs that go before it"),
+        "{found}"
+    );
 }
 
 #[tokio::test]
