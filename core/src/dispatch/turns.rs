@@ -117,7 +117,7 @@ impl<'a> Turns<'a> {
             }
         }
         best.extend(trees.values().filter_map(|turns| self.of_tree(turns, quotas, &charge)));
-        let key = |turn: &Turn| (turn.class, turn.lately, turn.urgency, turn.submitted, turn.job);
+        let key = |turn: &Turn| (turn.class, turn.urgency, turn.lately, turn.submitted, turn.job);
         best.into_iter().min_by_key(key).map(|turn| turn.group)
     }
 
@@ -144,7 +144,9 @@ impl<'a> Turns<'a> {
                 _ => Share::default(),
             };
             let key = |turn: &Turn, share: Share| {
-                (turn.class, share.borrowed, turn.lately, turn.urgency, share.used, turn.submitted, turn.job)
+                let pressed = turn.urgency.pressed(share.pressure());
+                let age = (turn.submitted, turn.job);
+                (turn.class, pressed, share.borrowed, turn.lately, share.used, age)
             };
             let known =
                 best.get(&parent).is_some_and(|(other, theirs)| key(other, *theirs) < key(&turn, share));

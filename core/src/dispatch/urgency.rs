@@ -30,6 +30,11 @@ impl Urgency {
         Urgency(impatient(size, u64::try_from(waited_ms).unwrap_or(0), PATIENCE_MS).to_bits())
     }
 
+    /// As if the job were larger by the root of this, in thousandths, as far as that is more than one.
+    pub(crate) fn pressed(self, pressure: u64) -> Urgency {
+        Urgency((self.value() * pressed(pressure)).to_bits())
+    }
+
     /// The number that is compared.
     pub fn value(self) -> f64 {
         f64::from_bits(self.0)
@@ -57,6 +62,11 @@ pub(crate) fn milli(gang: Resources) -> i64 {
 /// GPU seconds. A second more keeps the size of what takes no time from being nothing.
 pub(crate) fn size(milli: i64, expected_ms: u64) -> f64 {
     (real(expected_ms) / 1_000.0 + 1.0) * (real(u64::try_from(milli).unwrap_or(0)) / 1_000.0)
+}
+
+/// By how much a queue's use over its guarantee, in thousandths, makes its jobs count as larger.
+pub(crate) fn pressed(pressure: u64) -> f64 {
+    (real(pressure) / 1_000.0).max(1.0).sqrt()
 }
 
 /// What is left of a size after a wait.

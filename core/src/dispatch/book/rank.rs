@@ -7,7 +7,7 @@
 
 use crate::dispatch::{
     book::{Millis, Shape},
-    urgency::{PATIENCE_MS, impatient, real, size},
+    urgency::{PATIENCE_MS, impatient, pressed, size},
 };
 
 /// Constants of the order. Times in milliseconds. The defaults were measured: docs/benchmarks/replay.md.
@@ -91,6 +91,5 @@ impl Rank {
 
 /// Size times the root of pressure over patience.
 pub(super) fn score(terms: &Terms, shape: Shape, predicted: Millis, waited: Millis, pressure: u64) -> f64 {
-    let pressed = (real(pressure) / 1_000.0).max(1.0).sqrt();
-    impatient(size(shape.milli, predicted) * pressed, waited, terms.patience)
+    impatient(size(shape.milli, predicted) * pressed(pressure), waited, terms.patience)
 }

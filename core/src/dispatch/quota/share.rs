@@ -23,6 +23,13 @@ pub(crate) struct Share {
     pub(crate) used: u64,
 }
 
+impl Share {
+    /// Use over guarantee in thousandths. A queue that is guaranteed nothing counts as if it were a tenth of what it can borrow.
+    pub(crate) fn pressure(self) -> u64 {
+        self.used.max(self.borrowed.saturating_mul(if self.used == 0 { 10 } else { 0 })) / 1_000
+    }
+}
+
 impl Quotas {
     /// The share that `node`, which the place is in or below, would have with `charge`.
     pub(crate) fn share(&self, place: Place, node: usize, charge: &Charge) -> Share {
