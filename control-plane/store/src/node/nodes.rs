@@ -6,7 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
+use sqlx::{
+    PgConnection, Postgres, Row,
+    postgres::{PgArguments, PgRow},
+    query::Query,
+    types::Json,
+};
 use squadron_core::{fact::NodeFact, id::ClusterId, resources::Resources, time::Timestamp};
 
 use crate::{
@@ -146,8 +151,7 @@ fn kept(row: &PgRow) -> Result<Kept> {
 }
 
 async fn save(db: &mut PgConnection, rows: &[(&Key, &Kept, &NodeFact)]) -> Result<()> {
-    let size = |of: fn(&Size) -> i64| rows.iter().map(|(_, kept, _)| of(&kept.size)).collect::<Vec<_>>();
-    sqlx::query(
+    let query = sqlx::query(
         "insert into node (cluster_id, uid, name, ready, unschedulable, capacity_cpu_milli, capacity_memory_bytes,
                 capacity_gpus, allocatable_cpu_milli, allocatable_memory_bytes, allocatable_gpus, gpu_model,
                 instance_type, first_seen_at, gone_at, observed_at, epoch, seq, labels, taints, capacity_since)
@@ -168,31 +172,24 @@ async fn save(db: &mut PgConnection, rows: &[(&Key, &Kept, &NodeFact)]) -> Resul
     .bind(rows.iter().map(|((_, uid), ..)| uid.as_str()).collect::<Vec<_>>())
     .bind(rows.iter().map(|(.., node)| node.name.as_str()).collect::<Vec<_>>())
     .bind(rows.iter().map(|(.., node)| node.ready).collect::<Vec<_>>())
-    .bind(rows.iter().map(|(.., node)| node.unschedulable).collect::<Vec<_>>())
-    .bind(size(|size| size.capacity.cpu_milli))
-    .bind(size(|size| size.capacity.memory_bytes))
-    .bind(size(|size| size.capacity.gpus))
-    .bind(size(|size| size.allocatable.cpu_milli))
-    .bind(size(|size| size.allocatable.memory_bytes))
-    .bind(size(|size| size.allocatable.gpus))
-    .bind(rows.iter().map(|(_, kept, _)| kept.size.gpu_model.as_str()).collect::<Vec<_>>())
-    .bind(rows.iter().map(|(.., node)| node.instance_type.as_str()).collect::<Vec<_>>())
-    .bind(rows.iter().map(|(_, kept, _)| at(kept.first_seen_at)).collect::<Vec<_>>())
-    .bind(rows.iter().map(|(_, kept, _)| at_opt(kept.gone_at)).collect::<Vec<_>>())
-    .bind(rows.iter().map(|(_, kept, _)| at(kept.observed_at)).collect::<Vec<_>>())
-    .bind(rows.iter().map(|(_, kept, _)| kept.position.epoch).collect::<Vec<_>>())
-    .bind(rows.iter().map(|(_, kept, _)| kept.position.seq).collect::<Vec<_>>())
-    .bind(rows.iter().map(|(.., node)| Json(&node.face.labels)).collect::<Vec<_>>())
-    .bind(rows.iter().map(|(.., node)| Json(&node.face.taints)).collect::<Vec<_>>())
-    .bind(rows.iter().map(|(_, kept, _)| at_opt(kept.capacity_since)).collect::<Vec<_>>())
-    .execute(db)
-    .await?;
+    .bind(rows.iter().map(|(.., node)| node.unschedulable).collect::<Vec<_>>());
+    with_sizes(query, rows.iter().map(|(_, kept, _)| &kept.size))
+        .bind(rows.iter().map(|(.., node)| node.instance_type.as_str()).collect::<Vec<_>>())
+        .bind(rows.iter().map(|(_, kept, _)| at(kept.first_seen_at)).collect::<Vec<_>>())
+        .bind(rows.iter().map(|(_, kept, _)| at_opt(kept.gone_at)).collect::<Vec<_>>())
+        .bind(rows.iter().map(|(_, kept, _)| at(kept.observed_at)).collect::<Vec<_>>())
+        .bind(rows.iter().map(|(_, kept, _)| kept.position.epoch).collect::<Vec<_>>())
+        .bind(rows.iter().map(|(_, kept, _)| kept.position.seq).collect::<Vec<_>>())
+        .bind(rows.iter().map(|(.., node)| Json(&node.face.labels)).collect::<Vec<_>>())
+        .bind(rows.iter().map(|(.., node)| Json(&node.face.taints)).collect::<Vec<_>>())
+        .bind(rows.iter().map(|(_, kept, _)| at_opt(kept.capacity_since)).collect::<Vec<_>>())
+        .execute(db)
+        .await?;
     Ok(())
 }
 
 async fn save_past(db: &mut PgConnection, past: &[(Key, Past)]) -> Result<()> {
-    let size = |of: fn(&Size) -> i64| past.iter().map(|(_, past)| of(&past.size)).collect::<Vec<_>>();
-    sqlx::query(
+    let query = sqlx::query(
         "insert into node_past (cluster_id, uid, from_at, to_at, capacity_cpu_milli, capacity_memory_bytes,
                 capacity_gpus, allocatable_cpu_milli, allocatable_memory_bytes, allocatable_gpus, gpu_model)
          select * from unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::bigint[], $6::bigint[],
@@ -202,15 +199,23 @@ async fn save_past(db: &mut PgConnection, past: &[(Key, Past)]) -> Result<()> {
     .bind(past.iter().map(|((cluster, _), _)| cluster.0).collect::<Vec<_>>())
     .bind(past.iter().map(|((_, uid), _)| uid.as_str()).collect::<Vec<_>>())
     .bind(past.iter().map(|(_, past)| at(past.from)).collect::<Vec<_>>())
-    .bind(past.iter().map(|(_, past)| at(past.to)).collect::<Vec<_>>())
-    .bind(size(|size| size.capacity.cpu_milli))
-    .bind(size(|size| size.capacity.memory_bytes))
-    .bind(size(|size| size.capacity.gpus))
-    .bind(size(|size| size.allocatable.cpu_milli))
-    .bind(size(|size| size.allocatable.memory_bytes))
-    .bind(size(|size| size.allocatable.gpus))
-    .bind(past.iter().map(|(_, past)| past.size.gpu_model.as_str()).collect::<Vec<_>>())
-    .execute(db)
-    .await?;
+    .bind(past.iter().map(|(_, past)| at(past.to)).collect::<Vec<_>>());
+    with_sizes(query, past.iter().map(|(_, past)| &past.size)).execute(db).await?;
     Ok(())
+}
+
+/// The query with the columns of these sizes, which come one after the other.
+fn with_sizes<'q>(
+    query: Query<'q, Postgres, PgArguments>,
+    sizes: impl Iterator<Item = &'q Size> + Clone,
+) -> Query<'q, Postgres, PgArguments> {
+    let column = |of: fn(&Size) -> i64| sizes.clone().map(of).collect::<Vec<_>>();
+    query
+        .bind(column(|size| size.capacity.cpu_milli))
+        .bind(column(|size| size.capacity.memory_bytes))
+        .bind(column(|size| size.capacity.gpus))
+        .bind(column(|size| size.allocatable.cpu_milli))
+        .bind(column(|size| size.allocatable.memory_bytes))
+        .bind(column(|size| size.allocatable.gpus))
+        .bind(sizes.clone().map(|size| size.gpu_model.as_str()).collect::<Vec<_>>())
 }
