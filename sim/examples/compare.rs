@@ -15,7 +15,7 @@ const FLEETS: [(&str, [u32; 8]); 2] =
     [("A", [192, 128, 96, 64, 48, 32, 24, 16]), ("B", [224, 160, 112, 80, 56, 40, 24, 16])];
 
 /// What is compared with the race: the book, and the plan that the control plane carries out.
-const OURS: [PolicyName; 1] = [PolicyName::Live];
+const OURS: [PolicyName; 2] = [PolicyName::Default, PolicyName::Live];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();

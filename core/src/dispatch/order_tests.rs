@@ -60,19 +60,48 @@ fn priority_counts_before_size() {
 }
 
 #[test]
-fn who_has_borrowed_less_goes_before_whose_work_is_short() {
+fn what_a_queue_uses_beyond_its_guarantee_makes_its_work_count_as_larger() {
     let tree = [
         queue("lab", None, Some(0)),
         queue("a", Some("lab"), Some(1)),
         queue("b", Some("lab"), Some(1)),
         queue("idle", Some("lab"), Some(4)),
     ];
-    let mut input = fleet(policy(&tree), &[("east", 5)]);
-    input.clusters[0].attempts = vec![held_by(100, "a", 2), held_by(101, "b", 1)];
+    let first = |a: Option<i64>, b: Option<i64>| {
+        let mut input = fleet(policy(&tree), &[("east", 4)]);
+        input.clusters[0].attempts = vec![held_by(100, "a", 2), held_by(101, "b", 1)];
+        input.now = NOW;
+        input.waiting = vec![job("a", 1, 0, a), job("b", 2, 0, b)];
+        plan(&input).assign[0].job.0.as_u128()
+    };
+    assert_eq!(first(None, None), 2, "b has borrowed less");
+    assert_eq!(first(Some(4), Some(4)), 2);
+    assert_eq!(first(Some(4), Some(9)), 1, "a borrows more, and its work is shorter by more than that");
+}
+
+#[test]
+fn who_used_much_less_lately_goes_before_the_older_job() {
+    let mut input = fleet(policy(&[]), &[("east", 1)]);
     input.now = NOW;
-    input.waiting = vec![job("a", 1, 0, Some(1)), job("b", 2, 0, Some(9)), job("a", 3, 0, Some(1))];
-    let placed: Vec<u128> = plan(&input).assign.iter().map(|assign| assign.job.0.as_u128()).collect();
-    assert_eq!(placed[0], 2, "b borrows nothing yet");
+    input.waiting = vec![job("a", 1, 5, None), job("b", 2, 0, None)];
+    let first = |input: &Input| plan(input).assign[0].job.0.as_u128();
+    assert_eq!(first(&input), 1);
+    let used = |hours: f64| lately::Lately { gpu_seconds: hours * 3_600.0, at: NOW };
+    input.lately = [("a".to_owned(), used(9.0)), ("b".to_owned(), used(8.5))].into();
+    assert_eq!(first(&input), 1, "about as much");
+    input.lately.insert("b".to_owned(), used(2.0));
+    assert_eq!(first(&input), 2);
+}
+
+#[test]
+fn a_burst_counts_before_it_has_run() {
+    let mut input = fleet(policy(&[]), &[("east", 24)]);
+    input.now = NOW;
+    input.waiting = (1..=30).map(|number| job("a", number, 5, None)).collect();
+    input.waiting.push(job("b", 31, 0, None));
+    let placed = plan(&input).assign;
+    let at = placed.iter().position(|assign| assign.job.0.as_u128() == 31).unwrap();
+    assert_eq!(at, 12, "twelve starts are an hour");
 }
 
 #[test]
