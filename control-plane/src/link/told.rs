@@ -1,8 +1,9 @@
 //! Told: what stands to be told on arrivals, read for all streams together.
 //!
 //! Invariant: only clusters whose agents are connected here are read, a bounded part of them at a time, over and over. What this
-//! process learns of a job is looked at within one pause; what another one does, and what is refused, when its page comes, which
-//! is within one poll while all sets together are small. While the database is away the last states stay, and no stream ends.
+//! process learns of a job is looked at within one pause, or once the database is back; what another one does, what is refused,
+//! and what changes beyond [`MOST_JOBS`] at once, when its page comes, which is within one poll while all sets together are small.
+//! While the database is away the last states stay, and no stream ends.
 
 mod book;
 
@@ -95,7 +96,7 @@ impl Told {
             if due {
                 turned = Some(Instant::now());
             }
-            match self.turn(app, due, &news.some()).await {
+            match self.turn(app, due, &mut news).await {
                 Ok(()) => failing = false,
                 Err(error) => {
                     if !std::mem::replace(&mut failing, true) {
@@ -107,7 +108,7 @@ impl Told {
             let again = !failing && self.book().has_news_to_read();
             if !again {
                 tokio::select! {
-                    () = news.wait() => {}
+                    () = news.wait(), if !failing => {}
                     () = self.0.followed.notified() => {}
                     () = tokio::time::sleep(POLL) => {}
                 }
@@ -115,8 +116,17 @@ impl Told {
         }
     }
 
-    /// Looks at these jobs and, if that is due, at the next pages.
-    async fn turn(&self, app: &AppState, due: bool, jobs: &[JobId]) -> Result<()> {
+    /// Looks at some of the jobs that changed and, if that is due, at the next pages. What cannot be read is looked at again.
+    async fn turn(&self, app: &AppState, due: bool, news: &mut News) -> Result<()> {
+        let jobs = news.some();
+        let done = self.read(app, due, &jobs).await;
+        if done.is_err() {
+            news.jobs.extend(jobs);
+        }
+        done
+    }
+
+    async fn read(&self, app: &AppState, due: bool, jobs: &[JobId]) -> Result<()> {
         let link = |job: JobId| app.settings.job_link(job);
         if !jobs.is_empty() {
             for (row, stands) in app.store.arrivals_of(jobs).await? {
@@ -243,6 +253,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::http::jobs::tests::Room;
 
     fn row(uid: usize, state: JobState) -> ToldRow {
         ToldRow {
@@ -296,6 +307,20 @@ mod tests {
         assert_eq!(told(&teller.news()), [], "an object that left is not spoken of");
         publish(&sender, vec![row(7, JobState::Running)]);
         assert_eq!(told(&teller.news()), [(false, 1)], "and is told anew when it comes back");
+    }
+
+    #[tokio::test]
+    async fn jobs_that_could_not_be_read_are_looked_at_again() {
+        let app = Room::new().await.app;
+        let (told, mut news) = (Told::default(), News::of(&app));
+        let job = JobId(Uuid::from_u128(7));
+        app.wake.changed("job", job, 1);
+        told.turn(&app, true, &mut news).await.unwrap();
+        assert_eq!(news.jobs, [].into());
+        app.wake.changed("job", job, 2);
+        app.store.pool().close().await;
+        told.turn(&app, true, &mut news).await.unwrap_err();
+        assert_eq!(news.jobs, [job].into());
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The projector: facts become rows of nodes and pods, and steps of jobs.
 //!
 //! Invariant: the effects of batches and their cursors are one transaction, so a fact takes effect exactly once, in order.
-//! Batches of several clusters share a transaction as long as all is well; what fails is tried again cluster by cluster. A
-//! fact whose own values the database cannot take is put aside with its reason, and those behind it go on; while the database
+//! Batches of several clusters share a transaction as long as all is well, but for those that tell of an arrival: what becomes
+//! of it is written beside others who submit, so nobody waits there for other clusters. What fails is tried again cluster by
+//! cluster. A fact whose own values the database cannot take is put aside with its reason, and those behind it go on; while the database
 //! itself cannot work, every fact waits.
 
 mod apply;
@@ -12,7 +13,7 @@ mod tests;
 
 use std::{collections::BTreeMap, slice};
 
-use squadron_core::id::JobId;
+use squadron_core::{fact::Fact, id::JobId};
 use squadron_store::{
     Result, StoreError,
     cursor::{self, Batch},
@@ -59,9 +60,13 @@ fn together(batches: &[Batch]) -> usize {
     let mut facts = 0;
     let fits = |batch: &&Batch| {
         facts += batch.facts.len();
-        facts <= BATCH
+        facts <= BATCH && !tells_of_arrivals(batch)
     };
     batches.iter().take_while(fits).count().max(1)
+}
+
+fn tells_of_arrivals(batch: &Batch) -> bool {
+    batch.facts.iter().any(|row| matches!(row.fact, Some(Fact::Arrival(_))))
 }
 
 async fn consume(app: &AppState, term: &Term, group: &[Batch], troubles: &mut Troubles) -> Result<()> {

@@ -4,8 +4,8 @@
 
 use squadron_core::{
     fact::{
-        AttemptFact, AttemptStep, Fact, InventoryFact, KernelFact, KernelSignal, ListedFact, ListedKind,
-        NodeFact, PodFact, RayClusterFact, RayJobFact,
+        ArrivalFact, AttemptFact, AttemptStep, Fact, InventoryFact, KernelFact, KernelSignal, ListedFact,
+        ListedKind, NodeFact, PodFact, RayClusterFact, RayJobFact,
     },
     id::{AttemptId, ClusterId},
     job::JobState,
@@ -14,8 +14,10 @@ use squadron_core::{
 };
 use squadron_store::{
     Store,
+    arrival::{Page, Rule, allow},
     attempt::AttemptRow,
-    job::advance,
+    cursor::{FactRow, Position},
+    job::{Filter, advance},
     testing::{
         crowd,
         fixture::{self, NOW},
@@ -25,7 +27,10 @@ use squadron_store::{
 };
 
 use super::*;
-use crate::tasks::{statements::Statements, tests::app_with};
+use crate::{
+    http::jobs::tests::MANIFEST,
+    tasks::{statements::Statements, tests::app_with},
+};
 
 fn id(number: u32) -> AttemptId {
     AttemptId { job: format!("0196f0a0-0000-7000-9000-{number:012}").parse().unwrap(), number: 1 }
@@ -81,6 +86,20 @@ async fn five_facts_of_each_of_a_hundred_jobs_cost_a_few_statements() {
 }
 
 #[tokio::test]
+async fn a_checkpoint_is_kept_with_its_attempt() {
+    let (app, holder) = (app_with(Terms::default()).await, Uuid::now_v7());
+    let east = fixture::cluster(&app.store, "east").await;
+    crowd::held(&app.store, east, 2, Policy::Fence).await;
+    let saved = NOW.plus_millis(-90_000);
+    let Fact::RayJob(running) = ray_job(1, "Running", "RUNNING") else { unreachable!() };
+    let told = Fact::RayJob(RayJobFact { checkpointed_at: Some(saved), ..running });
+    fixture::facts(&app.store, east, vec![told, ray_job(2, "Running", "RUNNING")]).await;
+    all(&app, holder).await;
+    let kept = async |number| app.store.attempts(id(number).job).await.unwrap().remove(0).checkpointed_at;
+    assert_eq!((kept(1).await, kept(2).await), (Some(saved), None));
+}
+
+#[tokio::test]
 async fn facts_of_many_clusters_share_a_transaction() {
     let (statements, _counts) = Statements::counted();
     let (app, holder) = (app_with(Terms::default()).await, Uuid::now_v7());
@@ -95,6 +114,50 @@ async fn facts_of_many_clusters_share_a_transaction() {
     eprintln!("facts of 40 clusters took effect with {count} statements");
     assert!((2..20).contains(&count), "{count} statements");
     assert_eq!(app.store.capacities().await.unwrap().len(), 40);
+}
+
+#[test]
+fn who_tells_of_an_arrival_shares_no_transaction() {
+    let batch = |fact: Fact, count: usize| {
+        let row = |seq| FactRow { position: Position { epoch: 1, seq }, at: NOW, fact: Some(fact.clone()) };
+        let facts = (1..).take(count).map(row).collect();
+        Batch { cluster: ClusterId(Uuid::nil()), epoch: 1, from: 0, to: 1, facts }
+    };
+    let node = || batch(Fact::Node(fixture::node("n1")), 200);
+    let arrival = || batch(Fact::Arrival(Box::default()), 1);
+    assert_eq!(together(&[node(), node(), node()]), 2, "500 facts at most");
+    assert_eq!(together(&[node(), arrival(), node()]), 1);
+    assert_eq!(together(&[arrival(), node(), node()]), 1);
+    assert_eq!(together(&[batch(Fact::Node(fixture::node("n1")), 501)]), 1, "one goes on its own");
+}
+
+#[tokio::test]
+async fn a_pod_whose_row_cannot_be_read_is_read_again_from_its_next_fact() {
+    let (app, holder) = (app_with(Terms::default()).await, Uuid::now_v7());
+    let east = fixture::cluster(&app.store, "east").await;
+    crowd::held(&app.store, east, 1, Policy::Wait).await;
+    fixture::facts(&app.store, east, vec![head(1), step(1, AttemptStep::Created)]).await;
+    all(&app, holder).await;
+    fixture::execute(&app.store, "update pod set containers = '7' where $1 > 0", 1).await;
+    fixture::facts(&app.store, east, vec![ray_job(1, "Running", "RUNNING"), head(1)]).await;
+    all(&app, holder).await;
+    let row = app.store.job(&id(1).job.to_string()).await.unwrap().unwrap();
+    assert_eq!(row.state, JobState::Running, "its job goes on");
+    assert_eq!(app.store.pods_of_job(id(1).job).await.unwrap().len(), 1, "the row can be read");
+}
+
+#[tokio::test]
+async fn the_projector_keeps_its_duty_before_each_transaction() {
+    let (app, holder) = (app_with(Terms::default()).await, Uuid::now_v7());
+    all(&app, holder).await;
+    for name in ["a", "b", "c"] {
+        let cluster = fixture::cluster(&app.store, name).await;
+        fixture::facts(&app.store, cluster, vec![Fact::Arrival(Box::default())]).await;
+    }
+    let beat = async || app.store.duty(CONSUMER).await.unwrap().0.beat;
+    let before = beat().await;
+    assert_eq!(pass(&app, holder).await.unwrap(), Left::More);
+    assert_eq!(beat().await - before, 4, "once for the pass, and once for each of the three");
 }
 
 #[tokio::test]
@@ -167,10 +230,10 @@ impl Dice {
         self.below(2) == 1
     }
 
-    /// Any fact about three jobs, four pods and two nodes.
+    /// Any fact about three jobs, four pods, two nodes and two arrivals.
     fn fact(&mut self) -> Fact {
         let number = self.below(3) + 1;
-        match self.below(16) {
+        match self.below(18) {
             0..=4 => Fact::Pod(Box::new(self.pod(number))),
             5 | 6 => Fact::Node(self.node()),
             7 => self.list(),
@@ -186,6 +249,7 @@ impl Dice {
                 gone: self.is(),
                 ..RayClusterFact::default()
             }),
+            15 | 16 => Fact::Arrival(Box::new(self.arrival())),
             _ => Fact::Kernel(KernelFact {
                 node: "n1".into(),
                 line: "a line".into(),
@@ -218,6 +282,22 @@ impl Dice {
         node
     }
 
+    fn arrival(&mut self) -> ArrivalFact {
+        let uid = ["uid-a1", "uid-a2"][usize::from(self.is())];
+        let manifest = if self.below(4) == 0 { "kind: Pod" } else { MANIFEST };
+        ArrivalFact {
+            namespace: "default".into(),
+            name: "train".into(),
+            uid: uid.into(),
+            queue: "research".into(),
+            created_at: Some(NOW),
+            generation: i64::from(self.below(2)),
+            manifest: manifest.into(),
+            gone: self.below(4) == 0,
+            ..ArrivalFact::default()
+        }
+    }
+
     fn list(&mut self) -> Fact {
         let uids: Vec<String> = (0..4).filter(|_| self.is()).map(|uid| format!("uid-p{uid}")).collect();
         if self.is() {
@@ -230,8 +310,8 @@ impl Dice {
 }
 
 /// What facts can change, without what depends on the clock or on how often something was written.
-async fn picture(store: &Store, cluster: ClusterId) -> String {
-    let mut jobs = Vec::new();
+async fn picture(store: &Store, clusters: [ClusterId; 2]) -> String {
+    let (mut jobs, mut held) = (Vec::new(), Vec::new());
     for number in 1..=3 {
         let job = id(number).job;
         let row = store.job(&job.to_string()).await.unwrap().unwrap();
@@ -247,26 +327,56 @@ async fn picture(store: &Store, cluster: ClusterId) -> String {
         store.spans(NOW, NOW.plus_millis(3_600_000), None).await.unwrap();
     nodes.sort_by_key(|node| format!("{node:?}"));
     pods.sort_by_key(|pod| format!("{pod:?}"));
-    let desired: Vec<_> = store.desired(cluster).await.unwrap().1.into_iter().map(|held| held.id).collect();
-    format!("{:#?}", (jobs, nodes, pods, open_pods, estimated_ends, desired))
+    let everyone = store.jobs(&Filter { limit: 100, ..Filter::default() }).await.unwrap();
+    let mut states: Vec<_> =
+        everyone.into_iter().map(|job| (job.owner, job.name, job.state.word())).collect();
+    states.sort();
+    for cluster in clusters {
+        let desired: Vec<_> =
+            store.desired(cluster).await.unwrap().1.into_iter().map(|held| held.id).collect();
+        let page = Page { cluster, after: None, limit: 100 };
+        let told = store.arrivals_to_tell(&[page]).await.unwrap().remove(0);
+        let told = told.into_iter().map(|row| (row.uid, row.edited, row.refusal, row.sentence));
+        held.push((desired, told.collect::<Vec<_>>()));
+    }
+    format!("{:#?}", (jobs, states, nodes, pods, open_pods, estimated_ends, held))
+}
+
+/// Facts of two clusters, the jobs being on the first, so many at a time.
+async fn played(facts: &[(usize, Fact)], at_a_time: usize) -> String {
+    let (app, holder) = (app_with(Terms::default()).await, Uuid::now_v7());
+    app.store.ensure_queue(&"research".parse().unwrap(), NOW).await.unwrap();
+    let clusters = [fixture::cluster(&app.store, "east").await, fixture::cluster(&app.store, "west").await];
+    let rule = Rule {
+        namespace: "default".into(),
+        queue: "research".into(),
+        created_at: NOW,
+        created_by: "ann".into(),
+    };
+    for cluster in clusters {
+        allow(&mut *app.store.pool().acquire().await.unwrap(), cluster, &rule).await.unwrap();
+    }
+    crowd::held(&app.store, clusters[0], 3, Policy::Wait).await;
+    for some in facts.chunks(at_a_time) {
+        for (at, cluster) in clusters.into_iter().enumerate() {
+            let own = some.iter().filter(|(of, _)| *of == at).map(|(_, fact)| fact.clone());
+            let own: Vec<Fact> = own.collect();
+            if !own.is_empty() {
+                fixture::facts(&app.store, cluster, own).await;
+            }
+        }
+        all(&app, holder).await;
+    }
+    picture(&app.store, clusters).await
 }
 
 #[tokio::test]
 async fn a_batch_comes_to_what_its_facts_come_to_one_by_one() {
     for seed in 0..8 {
         let mut dice = Dice(seed);
-        let facts: Vec<Fact> = (0..40).map(|_| dice.fact()).collect();
-        let mut pictures = Vec::new();
-        for at_a_time in [1, facts.len()] {
-            let (app, holder) = (app_with(Terms::default()).await, Uuid::now_v7());
-            let east = fixture::cluster(&app.store, "east").await;
-            crowd::held(&app.store, east, 3, Policy::Wait).await;
-            for some in facts.chunks(at_a_time) {
-                fixture::facts(&app.store, east, some.to_vec()).await;
-                all(&app, holder).await;
-            }
-            pictures.push(picture(&app.store, east).await);
-        }
-        assert_eq!(pictures[0], pictures[1], "seed {seed}: {facts:#?}");
+        let facts: Vec<(usize, Fact)> =
+            (0..60).map(|_| (usize::from(dice.below(3) == 0), dice.fact())).collect();
+        let (alone, together) = (played(&facts, 1).await, played(&facts, facts.len()).await);
+        assert_eq!(alone, together, "seed {seed}: {facts:#?}");
     }
 }

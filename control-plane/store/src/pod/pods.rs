@@ -1,8 +1,9 @@
 //! Pods: the rows that a batch of facts is about, in memory between one read and one write.
 //!
 //! Invariant: holds every pod of the attempts and of the facts that it was read for, so what it shows after each fact is what
-//! the database would show; nobody else writes pods meanwhile, because the caller's transaction holds its term. Lost with the
-//! transaction, which changes nothing then.
+//! the database would show; nobody else writes pods meanwhile, because the caller's transaction holds its term. A row that this
+//! version cannot read counts as not there, so that it keeps back no fact of its pod or of its attempt, and the next fact of the
+//! pod replaces it. Lost with the transaction, which changes nothing then.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,8 +62,14 @@ impl Pods {
         let mut all = Pods::default();
         for row in &rows {
             let cluster = ClusterId(row.try_get("cluster_id")?);
-            let kept = kept(row)?;
-            all.kept.insert((cluster, kept.pod.uid.clone()), kept);
+            match kept(row) {
+                Ok(kept) => _ = all.kept.insert((cluster, kept.pod.uid.clone()), kept),
+                Err(error) if error.is_of_the_data() => {
+                    let uid: &str = row.try_get("uid")?;
+                    tracing::warn!(%cluster, uid, %error, "a pod cannot be read until its next fact comes");
+                }
+                Err(error) => return Err(error),
+            }
         }
         for kept in all.kept.values() {
             if let Some(attempt) = kept.pod.attempt {
