@@ -17,6 +17,7 @@ const COLUMNS: &[Column] = &[
     right("RUNNING"),
     right("WEIGHT"),
     right("SHARE"),
+    right("USED LATELY"),
     left("FLAVOR"),
     left("RESOURCE"),
     right("NOMINAL"),
@@ -50,7 +51,7 @@ fn rows(queue: &Queue) -> Vec<Vec<Cell>> {
         let held = resources(queue.used);
         rows.push(vec!["not limited".into(), "".into(), "".into(), held.into(), "".into(), "".into()]);
     }
-    let blank = || vec![Cell::from(""); 5];
+    let blank = || vec![Cell::from(""); 6];
     let mut heads = vec![head(queue)];
     heads.resize_with(rows.len(), blank);
     heads.into_iter().zip(rows).map(|(head, row)| head.into_iter().chain(row).collect()).collect()
@@ -65,6 +66,7 @@ fn head(queue: &Queue) -> Vec<Cell> {
         queue.running.to_string().into(),
         decimal(i64::from(queue.weight)).into(),
         share(queue).into(),
+        lately(queue).into(),
     ]
 }
 
@@ -122,6 +124,12 @@ fn share(queue: &Queue) -> String {
     }
 }
 
+/// What it used in the last days, older use with less weight.
+fn lately(queue: &Queue) -> String {
+    let tenths = queue.used_lately / 360;
+    format!("{}.{} GPU-h", tenths / 10, tenths % 10)
+}
+
 /// One line for the queue, one for each flavor and resource.
 fn narrow(queue: &Queue, colour: bool) -> String {
     let depth = "  ".repeat(queue.depth as usize);
@@ -130,7 +138,7 @@ fn narrow(queue: &Queue, colour: bool) -> String {
     if queue.parent.is_some() {
         text.push_str(&format!(", weight {}, share {}", decimal(i64::from(queue.weight)), share(queue)));
     }
-    text.push('\n');
+    text.push_str(&format!(", used {} lately\n", lately(queue)));
     if queue.quotas.is_empty() {
         text.push_str(&format!("{depth}  not limited, uses {}\n", resources(queue.used)));
     }
@@ -176,6 +184,7 @@ mod tests {
             weight: 1_500,
             used: Resources { cpu_milli: 500, memory_bytes: 1 << 30, gpus: 0 },
             share,
+            used_lately: 5_400 * u64::from(depth),
             quotas,
         }
     }

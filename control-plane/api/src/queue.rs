@@ -43,6 +43,10 @@ pub struct Queue {
     /// thousandths and over all flavors; absent for a root, and where its tree cannot be counted.
     #[serde(default)]
     pub share: Option<i64>,
+    /// What its own jobs used in the last days, in GPU seconds: older use weighs less, half after a week; a start counts as five
+    /// minutes at once, and 64 cores count as a GPU. Of queues with the same share, the one that used much less goes first.
+    #[serde(default)]
+    pub used_lately: u64,
     /// By flavor and resource; empty where nothing is limited.
     #[serde(default)]
     pub quotas: Vec<QueueQuota>,

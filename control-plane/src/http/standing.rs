@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use squadron_api::queue::{Queue, QueueQuota};
 use squadron_core::{
-    dispatch::{Input, gang_total},
+    dispatch::{
+        Input, gang_total,
+        lately::{self, Lately},
+    },
     quota::{
         Resource,
         standing::{Line, Standing, standings},
@@ -24,6 +27,7 @@ pub async fn queues(app: &AppState) -> Result<Vec<Queue>> {
 
 fn shown(rows: Vec<queue::Queue>, input: &Input) -> Vec<Queue> {
     let (mut standings, used) = (standings(&input.policy, &input.clusters), used(input));
+    let lately = lately::used(input);
     let mut rows: BTreeMap<String, queue::Queue> =
         rows.into_iter().map(|row| (row.name.clone(), row)).collect();
     let mut shown = Vec::new();
@@ -44,6 +48,7 @@ fn shown(rows: Vec<queue::Queue>, input: &Input) -> Vec<Queue> {
             weight: declared.weight,
             used: held,
             share: standing.share,
+            used_lately: lately.get(&declared.name).map_or(0, Lately::whole_gpu_seconds),
             quotas: lines(&standing),
         });
     }
@@ -95,6 +100,7 @@ pub fn new(name: String) -> Queue {
         weight: 1_000,
         used: Resources::default(),
         share: None,
+        used_lately: 0,
         quotas: Vec::new(),
     }
 }

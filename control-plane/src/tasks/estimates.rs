@@ -18,7 +18,7 @@ use squadron_store::{
 pub async fn give(db: &mut PgConnection, now: Timestamp) -> Result<()> {
     let mut histories: BTreeMap<String, Vec<Past>> = BTreeMap::new();
     let mut given = Vec::new();
-    for due in estimate::due(db).await?.into_iter().filter(|due| passes_with_time(&due.blockers)) {
+    for due in estimate::due(db, now).await?.into_iter().filter(|due| passes_with_time(&due.blockers)) {
         let history = match histories.entry(due.queue.clone()) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(estimate::history(db, &due.queue).await?),

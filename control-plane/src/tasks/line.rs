@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use squadron_store::{Result, job::place, term};
+use squadron_store::{Result, job::place, run_time, term};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -52,6 +52,7 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
         .txn("line.count", &held, |db, held| {
             Box::pin(async move {
                 term::check(db, held).await?;
+                run_time::forget(db, clock::now()).await?;
                 place::recount(db, clock::now()).await
             })
         })

@@ -4,12 +4,18 @@ use std::collections::BTreeSet;
 
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
-    dispatch::Usage,
+    dispatch::{Usage, gang_total},
     id::{AttemptId, ClusterId, Epoch, JobId},
     time::Timestamp,
 };
 
-use crate::{Result, Store, at, stamp, stamp_opt};
+use crate::{
+    Result, Store, at,
+    job::gang,
+    queue_use::{self, Held},
+    run_time::{self, Ran},
+    stamp, stamp_opt,
+};
 
 /// Jobs of one kind that are let go of at a time.
 pub const DUE: usize = 500;
@@ -87,21 +93,44 @@ pub async fn charge(db: &mut PgConnection, charges: &[(AttemptId, &Usage)]) -> R
     Ok(())
 }
 
-/// Notes that we learnt of the ends of these attempts at `now`, of those that have ended and of which we did not know.
+/// Notes that we learnt of the ends of these attempts at `now`, of those that have ended and of which we did not know, and
+/// what they teach: what their queues used, and how long those ran that ended by themselves.
 pub async fn note_ends(db: &mut PgConnection, attempts: &[AttemptId], now: Timestamp) -> Result<()> {
     if attempts.is_empty() {
         return Ok(());
     }
-    sqlx::query(
-        "update attempt set end_learnt_at = $3 from unnest($1::uuid[], $2::integer[]) as s (job_id, number)
-         where attempt.job_id = s.job_id and attempt.number = s.number and ended_at is not null and end_learnt_at is null",
+    let rows = sqlx::query(
+        "update attempt a set end_learnt_at = $3 from unnest($1::uuid[], $2::integer[]) as s (job_id, number), job j
+         where a.job_id = s.job_id and a.number = s.number and a.ended_at is not null and a.end_learnt_at is null
+           and j.id = a.job_id
+         returning a.state, a.assigned_at, a.running_at, a.ended_at, j.queue, j.gang, j.program",
     )
     .bind(attempts.iter().map(|attempt| attempt.job.0).collect::<Vec<_>>())
     .bind(attempts.iter().map(|one| i32::try_from(one.number).unwrap_or(i32::MAX)).collect::<Vec<_>>())
     .bind(at(now))
-    .execute(db)
+    .fetch_all(&mut *db)
     .await?;
-    Ok(())
+    let mut ended = rows.iter().map(ended).collect::<Result<Vec<_>>>()?;
+    ended.sort_by_key(|(held, _)| held.until);
+    let (held, ran): (Vec<Held>, Vec<Option<Ran>>) = ended.into_iter().unzip();
+    queue_use::add(db, &held, now).await?;
+    run_time::learn(db, &ran.into_iter().flatten().collect::<Vec<_>>(), now).await
+}
+
+/// What an attempt held, and how long it ran if it ended by itself.
+fn ended(row: &PgRow) -> Result<(Held, Option<Ran>)> {
+    let by_itself = matches!(row.try_get("state")?, "succeeded" | "failed");
+    let (queue, gang): (String, _) = (row.try_get("queue")?, gang_total(&gang(row)?));
+    let (from, until) = (stamp(row.try_get("assigned_at")?), stamp(row.try_get("ended_at")?));
+    let ran = match stamp_opt(row.try_get("running_at")?).filter(|_| by_itself) {
+        Some(running) => {
+            let millis = u64::try_from(until.millis_since(running)).unwrap_or(0);
+            let (queue, program) = (queue.clone(), row.try_get("program")?);
+            Some(Ran { queue, gpus: gang.gpus, program, millis })
+        }
+        None => None,
+    };
+    Ok((Held { queue, gang, from, until }, ran))
 }
 
 impl Store {

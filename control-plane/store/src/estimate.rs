@@ -6,7 +6,11 @@
 //! that are never placed close nothing. Both times are by the control plane's clock, so no agent's clock makes an estimate
 //! look better or worse.
 
-use crate::{Result, Store, at, job::gang, stamp};
+use crate::{
+    Result, Store, at,
+    job::{gang, place::urgency},
+    stamp,
+};
 use sqlx::{PgConnection, Row, types::Json};
 use squadron_core::{
     dispatch::{
@@ -45,18 +49,21 @@ pub struct Given {
 const FIRST: i64 = 200;
 
 /// Jobs that the dispatcher told why they wait and whose time should be estimated anew: of each queue those at the head of its
-/// line, and behind them some.
-pub async fn due(db: &mut PgConnection) -> Result<Vec<Due>> {
-    let rows = sqlx::query(
+/// line at `now`, and behind them some.
+pub async fn due(db: &mut PgConnection, now: Timestamp) -> Result<Vec<Due>> {
+    let rows = sqlx::query(concat!(
         "with found as (
              select h.id, h.place from queue q cross join lateral (
-                 select line.id, row_number() over (order by line.borrows, line.negated, line.submitted_at, line.id) as place
-                 from (select l.id, l.submitted_at, c.borrows, -(c.priority::bigint) as negated
+                 select line.id, row_number() over (order by line.borrows, line.negated, line.urgency, line.submitted_at, line.id) as place
+                 from (select l.id, l.submitted_at, c.borrows, -(c.priority::bigint) as negated,
+                              ",
+        urgency!("c.size", "l.submitted_at", "$2"),
+        " as urgency
                        from job_class c cross join lateral (
                            select id, submitted_at from job
                            where queue = q.name and class_id = c.id and (state = 'queued') is true order by submitted_at, id limit $1) l
                        where c.queue = q.name and c.borrows is not null) line
-                 order by line.borrows, line.negated, line.submitted_at, line.id limit $1) h
+                 order by line.borrows, line.negated, line.urgency, line.submitted_at, line.id limit $1) h
              union all
              select m.job_id, case when c.borrows then l.lengths[1] + m.before[2] else m.before[1] end + 1
              from line_mark m join line l on l.queue = m.queue join job j on j.id = m.job_id
@@ -74,8 +81,9 @@ pub async fn due(db: &mut PgConnection) -> Result<Vec<Due>> {
          join job_class c on c.id = j.class_id left join own_wait o on o.job_id = j.id
          where c.decided_at is not null or o.job_id is not null
          order by j.queue, d.place",
-    )
+    ))
     .bind(FIRST)
+    .bind(at(now))
     .fetch_all(db)
     .await?;
     rows.iter()
@@ -252,7 +260,7 @@ mod tests {
 
     async fn give_due(store: &Store, quantiles: Option<(i64, i64)>, now: Timestamp) -> Vec<(JobId, u32)> {
         let mut db = store.pool().acquire().await.unwrap();
-        let due = due(&mut db).await.unwrap();
+        let due = due(&mut db, NOW).await.unwrap();
         let given: Vec<Given> = due.into_iter().map(|due| Given { due, quantiles }).collect();
         give(&mut db, &given, now).await.unwrap();
         given.iter().map(|one| (one.due.job, one.due.position)).collect()
@@ -281,7 +289,7 @@ mod tests {
         let job = waiting(&store, 1).await[0];
         told(&store, job).await;
         let mut db = store.pool().acquire().await.unwrap();
-        let due = due(&mut db).await.unwrap();
+        let due = due(&mut db, NOW).await.unwrap();
         let given: Vec<Given> = due.into_iter().map(|due| Given { due, quantiles: Some((1, 2)) }).collect();
         assert_eq!(given.len(), 1);
         close(&mut db, &[job], NOW).await.unwrap();

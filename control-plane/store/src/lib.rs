@@ -30,6 +30,7 @@ pub mod price;
 #[cfg(test)]
 mod projection_tests;
 pub mod queue;
+mod queue_use;
 pub mod quota;
 #[cfg(test)]
 mod quota_tests;
@@ -37,6 +38,7 @@ mod quota_use;
 pub mod ray_package;
 pub mod ray_submission;
 mod resources;
+pub mod run_time;
 pub mod server;
 pub mod term;
 #[cfg(feature = "testing")]

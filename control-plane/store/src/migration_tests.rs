@@ -45,7 +45,7 @@ async fn jobs_that_waited_before_there_were_classes_wait_on() {
     let row = store.job("j1").await.unwrap().unwrap();
     assert_eq!((row.reason.as_str(), row.decided_at), ("CLUSTER_FULL", None), "as it was told last");
     let line = async || {
-        let line = store.line("research", None, 10).await.unwrap();
+        let line = store.line("research", None, 10, NOW).await.unwrap();
         line.into_iter().map(|job| job.name).collect::<Vec<_>>()
     };
     assert_eq!(line().await, ["j2", "j1"], "before anybody gave them classes");

@@ -10,7 +10,7 @@ import { PageHead, TableFrame } from "../ui/Layout";
 import { Line } from "./Line";
 import { QuotaBar } from "./QuotaBar";
 import { QuotaDialog } from "./QuotaDialog";
-import { shareOf } from "./quota";
+import { gpuHours, shareOf } from "./quota";
 
 const ADD = "squadron queue add research";
 
@@ -34,7 +34,7 @@ export function QueuesPage() {
         ) : (
           <TableFrame label="Queues">
             <table className="table table-narrow">
-              <thead><tr><th scope="col">Queue</th><th scope="col" className="number">Waiting</th><th scope="col" className="number">On clusters</th><th scope="col" className="number">Weight</th><th scope="col" className="number">Share</th><th scope="col">Quota</th><th scope="col"><span className="sr-only">Links</span></th></tr></thead>
+              <thead><tr><th scope="col">Queue</th><th scope="col" className="number">Waiting</th><th scope="col" className="number">On clusters</th><th scope="col" className="number">Weight</th><th scope="col" className="number">Share</th><th scope="col" className="number">Used lately</th><th scope="col">Quota</th><th scope="col"><span className="sr-only">Links</span></th></tr></thead>
               <tbody>{page.items.map((queue) => <Row key={queue.name} queue={queue} edit={edit} />)}</tbody>
             </table>
           </TableFrame>
@@ -57,6 +57,7 @@ function Row({ queue, edit }: { queue: Queue; edit: ((queue: Queue) => void) | u
       <td className="number" data-label="On clusters">{queue.running > 0 ? <Link to={`${address}&status=${ON_CLUSTERS}`}>{queue.running}</Link> : 0}</td>
       <td className="number" data-label="Weight">{(queue.weight ?? 1_000) / 1_000}</td>
       <td className="number" data-label="Share">{shareOf(queue.share, queue.parent == null)}</td>
+      <td className="number" data-label="Used lately">{gpuHours(queue.used_lately)}</td>
       <td className="cell-prose" data-label="Quota"><Quotas queue={queue} /></td>
       <td className="number">
         {editable && <Button look="quiet" icon="sliders" onClick={() => edit(queue)}>What if…</Button>}

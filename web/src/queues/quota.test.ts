@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { QueueQuota } from "../api/types";
-import { amountOf, applyCommand, linesOf, moved, partsOf, quantityOf, sentenceOf, shareOf } from "./quota";
+import { amountOf, applyCommand, gpuHours, linesOf, moved, partsOf, quantityOf, sentenceOf, shareOf } from "./quota";
 
 const quota = (part: Partial<QueueQuota>): QueueQuota => ({
   flavor: "h100", resource: "gpu", declared: true, nominal: 8, total: 8, borrowing_limit: null, lending_limit: null, used: 0, borrowed: 0, lent: 0, ...part,
@@ -28,6 +28,10 @@ test("a share is a part of a hundred, and a root has none", () => {
   expect(shareOf(166, false)).toBe("16.6 %");
   expect(shareOf(null, true)).toBe("–");
   expect(shareOf(null, false)).toBe("unknown");
+});
+
+test("use is told in GPU hours", () => {
+  expect([gpuHours(undefined), gpuHours(5_400)]).toEqual(["0.0 GPU-h", "1.5 GPU-h"]);
 });
 
 test("a quantity reads as exactly the same amount", () => {

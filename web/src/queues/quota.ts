@@ -43,6 +43,11 @@ export function shareOf(share: number | null | undefined, isRoot: boolean): stri
   return `${Math.floor(share / 10)}.${share % 10} %`;
 }
 
+/** GPU seconds as GPU hours. */
+export function gpuHours(seconds: number | undefined): string {
+  return `${((seconds ?? 0) / 3_600).toFixed(1)} GPU-h`;
+}
+
 /** An amount as a Kubernetes quantity that reads as exactly the same: `16`, `500m`, `64Gi`. */
 export function quantityOf(resource: string, amount: number): string {
   if (resource === "cpu") return amount % 1_000 === 0 ? String(amount / 1_000) : `${amount}m`;

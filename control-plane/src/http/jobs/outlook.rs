@@ -98,8 +98,8 @@ async fn look(app: &AppState, seat: Seat, input: Input, job: Waiting) -> Result<
     let choice = found.choice;
     let (cluster, sentence, blockers, position) = match found.verdict {
         Verdict::Placed { .. } if found.behind_unread => {
-            let key = LineKey::new(Part::Unlooked, job.priority, job.submitted_at, job.job);
-            let place = app.store.place_of_new(&job.queue, key).await?;
+            let key = LineKey::new(Part::Unlooked, job.priority, 0.0, job.submitted_at, job.job);
+            let place = app.store.place_of_new(&job.queue, key, input.now).await?;
             let sentence = format!("{}{BEHIND}", waits(&job.queue, Some(place), 0, &[], ""));
             (None, sentence, vec![], Some(place.position))
         }
@@ -107,8 +107,9 @@ async fn look(app: &AppState, seat: Seat, input: Input, job: Waiting) -> Result<
         Verdict::Waits(blocked) => {
             let part = Part::of(Some(blocked.borrows));
             let blockers = Arc::unwrap_or_clone(blocked.blockers);
-            let key = LineKey::new(part, job.priority, job.submitted_at, job.job);
-            let place = app.store.place(&job.queue, key).await?;
+            let size = input.waiting.iter().find(|one| one.job == id).map_or(0.0, Waiting::size);
+            let key = LineKey::new(part, job.priority, size, job.submitted_at, job.job);
+            let place = app.store.place(&job.queue, key, input.now).await?;
             let sentence = waits(&job.queue, Some(place), 0, &blockers, &blocked.note);
             (None, sentence, blockers, Some(place.position))
         }

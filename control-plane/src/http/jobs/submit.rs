@@ -37,6 +37,7 @@ use squadron_store::{
     },
     preempt,
     ray_submission::{self, NewSubmission},
+    run_time,
 };
 use uuid::Uuid;
 
@@ -76,8 +77,8 @@ pub async fn submit(
     let warnings = warnings(&new, &parsed, &clusters(&app, new.waiting(0)).await?);
     if request.dry_run {
         let priority = class.as_ref().map_or(0, |class| class.value);
-        let key = LineKey::new(Part::Unlooked, priority, new.submitted_at, new.id);
-        let place = app.store.place_of_new(&new.queue, key).await?;
+        let key = LineKey::new(Part::Unlooked, priority, 0.0, new.submitted_at, new.id);
+        let place = app.store.place_of_new(&new.queue, key, new.submitted_at).await?;
         let link = format!("{}/jobs", app.settings.public_url);
         return Ok(Json(SubmitReply { job: None, position: Some(place.position), link, warnings }));
     }
@@ -136,7 +137,10 @@ pub async fn fleet(app: &AppState, more: Vec<Waiting>) -> Result<Input> {
         Box::pin(async move {
             let mut input = waiting::snapshot(db, *silence).await?.input;
             let read: BTreeSet<JobId> = input.waiting.iter().map(|job| job.job).collect();
-            input.waiting.extend(more.iter().filter(|job| !read.contains(&job.job)).cloned());
+            let mut more: Vec<Waiting> =
+                more.iter().filter(|job| !read.contains(&job.job)).cloned().collect();
+            run_time::expect(db, &mut more).await?;
+            input.waiting.append(&mut more);
             preempt::add_stakes(db, &mut input.clusters).await?;
             waiting::add_prices(db, &mut input).await?;
             Ok(input)
@@ -163,9 +167,9 @@ async fn reply(app: &AppState, id: JobId, warnings: Vec<String>) -> Result<Json<
     let row = find(app, &id.to_string()).await?;
     let position = match row.state {
         JobState::Queued if row.borrows.is_some() => {
-            Some(app.store.place(&row.queue, row.key()).await?.position)
+            Some(app.store.place(&row.queue, row.key(), clock::now()).await?.position)
         }
-        JobState::Queued => Some(app.store.place_of_new(&row.queue, row.key()).await?.position),
+        JobState::Queued => Some(app.store.place_of_new(&row.queue, row.key(), clock::now()).await?.position),
         _ => None,
     };
     Ok(Json(SubmitReply {

@@ -39,6 +39,8 @@ use crate::{
 
 /// Jobs ahead that are named.
 const NAMED: i64 = 5;
+/// So long pages of a line follow each other, in milliseconds.
+const TOKEN_LASTS_MS: i64 = 24 * 3_600_000;
 
 /// Why a job waits, as the dispatcher wrote it, what is ahead of it, and how long it may take.
 #[utoipa::path(get, path = route::JOB_WHY, tag = "jobs", params(("job" = String, Path)),
@@ -52,8 +54,9 @@ pub async fn why(State(app): State<AppState>, caller: Caller, Path(job): Path<St
 pub async fn why_of(app: &AppState, row: &JobRow) -> Result<Why> {
     let mut why = view::why(row);
     if row.state == JobState::Queued {
-        let place = app.store.place(&row.queue, row.key()).await?;
-        let first = app.store.ahead(&row.queue, row.key(), NAMED).await?;
+        let now = clock::now();
+        let place = app.store.place(&row.queue, row.key(), now).await?;
+        let first = app.store.ahead(&row.queue, row.key(), NAMED, now).await?;
         why.ahead = Ahead { count: place.position - 1, jobs: numbered(Some(1), first) };
         if row.decided_at.is_some() {
             (why.position, why.queue_length) = (Some(place.position), place.length);
@@ -119,16 +122,19 @@ pub async fn line(
             name => Api::not_found("queue", name, "squadron queue list"),
         });
     }
-    let after = query.page_token.as_deref().map(read_token).transpose()?;
-    let mut rows = app.store.line(&query.queue, after, i64::from(limit) + 1).await?;
+    let now = clock::now();
+    let after = query.page_token.as_deref().map(|token| read_token(token, now)).transpose()?;
+    // All pages show the order of the moment of the first.
+    let (now, after) = after.map_or((now, None), |(first, after)| (first, Some(after)));
+    let mut rows = app.store.line(&query.queue, after, i64::from(limit) + 1, now).await?;
     let size = usize::try_from(limit).unwrap_or(usize::MAX);
     let more = rows.len() > size;
     rows.truncate(size);
-    let next = rows.last().filter(|_| more).map(|row| token(row.key));
+    let next = rows.last().filter(|_| more).map(|row| token(row.key, now));
     let first = match rows.first().filter(|_| after.is_some()) {
         // Nobody is told a number that is only about right.
         Some(row) => {
-            let place = app.store.place(&query.queue, row.key).await?;
+            let place = app.store.place(&query.queue, row.key, now).await?;
             Some(place.position).filter(|_| !place.about)
         }
         None => Some(1),
@@ -137,20 +143,27 @@ pub async fn line(
     Ok(Json(Page { next_page_token: next, ..page }))
 }
 
-fn token(key: LineKey) -> String {
-    format!("{}.{}.{}.{}", key.part.number(), key.negated, key.submitted_at.0, key.job)
+fn token(key: LineKey, now: Timestamp) -> String {
+    let LineKey { part, negated, size, submitted_at, job } = key;
+    format!("{}.{}.{negated}.{:x}.{}.{job}", now.0, part.number(), size.to_bits(), submitted_at.0)
 }
 
-fn read_token(token: &str) -> Result<LineKey> {
+/// The moment of the first page, which is not long ago, and the last job of the page before.
+fn read_token(token: &str, now: Timestamp) -> Result<(Timestamp, LineKey)> {
     let read = || {
-        let mut parts = token.splitn(4, '.');
+        let mut parts = token.splitn(6, '.');
+        let first = Timestamp(parts.next()?.parse().ok()?);
         let part: i32 = parts.next()?.parse().ok()?;
-        Some(LineKey {
+        let key = LineKey {
             part: Part::ALL.into_iter().find(|one| one.number() == part)?,
             negated: parts.next()?.parse().ok()?,
+            size: f64::from_bits(u64::from_str_radix(parts.next()?, 16).ok()?),
             submitted_at: Timestamp(parts.next()?.parse().ok()?),
             job: parts.next()?.parse().ok()?,
-        })
+        };
+        let sound =
+            (0..TOKEN_LASTS_MS).contains(&now.millis_since(first)) && (0.0..=f64::MAX).contains(&key.size);
+        sound.then_some((first, key))
     };
     read().ok_or_else(page::not_ours)
 }

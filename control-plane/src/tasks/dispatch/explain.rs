@@ -13,7 +13,7 @@ use squadron_store::{
     Result,
     decision::By,
     job::{
-        class::ClassId,
+        class::{self, ClassId},
         own_wait::{self, Own},
         verdict::{self, Verdict},
     },
@@ -31,12 +31,15 @@ pub(super) async fn explain(
     classes: &BTreeMap<JobId, ClassId>,
 ) -> Result<()> {
     let (verdicts, own) = sorted(waiting, blocked, classes);
+    let sizes = waiting.iter().filter_map(|job| Some((*classes.get(&job.job)?, job.size())));
+    let sizes: BTreeMap<ClassId, f64> = sizes.collect();
     let (news, alone) = app
         .store
-        .txn("dispatch.explain", &(term, verdicts, own), |db, (term, verdicts, own)| {
+        .txn("dispatch.explain", &(term, sizes, verdicts, own), |db, (term, sizes, verdicts, own)| {
             Box::pin(async move {
                 term::check(db, term).await?;
                 let by = By { term: term.number, now: clock::now() };
+                class::note_sizes(db, sizes).await?;
                 let alone = own_wait::save(db, own, by).await?;
                 Ok((verdict::save(db, verdicts, by).await?, alone))
             })

@@ -12,7 +12,7 @@ use squadron_core::{
     lease::{Proof, ProofKind, Renewal, Word},
 };
 use squadron_store::{
-    PgConnection, Result,
+    PgConnection, Result, attempt,
     job::advance,
     loss::{self, LastWord, PAGE},
     term::{self, Term},
@@ -140,5 +140,6 @@ async fn close_all(
     }
     let versions = advance::save_all(db, &steps).await?;
     loss::note_proofs(db, &noted, now).await?;
+    attempt::note_ends(db, &noted.iter().map(|(attempt, _)| *attempt).collect::<Vec<_>>(), now).await?;
     Ok(Some(versions))
 }

@@ -3,11 +3,13 @@
 //! Invariant: a class is named by its content, so whoever interns the same shape means the same row; a job that waits has its
 //! class, or none until the next pass gives it one. What classes wait for is in [`super::verdict`]. Repaired by the next pass.
 
+use std::collections::BTreeMap;
+
 use sha2::{Digest, Sha256};
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     desired,
-    dispatch::{Shape, Waiting},
+    dispatch::{Shape, Waiting, program},
     id::{ClusterId, JobId},
 };
 use uuid::Uuid;
@@ -34,11 +36,22 @@ impl NewJob {
             preferences: self.preferences.clone(),
             priority,
             manifest: desired::rounded(self.rayjob.len() as u64),
+<<<<<<< HEAD
             program: String::new(),
+=======
+            program: ran_by(&self.rayjob),
+>>>>>>> urgency
             expected_ms: None,
             behind: 0,
         }
     }
+}
+
+/// The program that a manifest names, empty where there is none.
+fn ran_by(rayjob: &str) -> String {
+    let manifest: Option<serde_json::Value> = serde_json::from_str(rayjob).ok();
+    let entrypoint = manifest.as_ref().and_then(|all| all.pointer("/spec/entrypoint")?.as_str());
+    entrypoint.map(program).unwrap_or_default()
 }
 
 /// A class that may have to be made.
@@ -81,10 +94,25 @@ async fn make(db: &mut PgConnection, classes: &[Interned]) -> Result<()> {
     Ok(())
 }
 
+/// Notes how large jobs of these classes are expected to be, of those of which something else was said.
+pub async fn note_sizes(db: &mut PgConnection, sizes: &BTreeMap<ClassId, f64>) -> Result<()> {
+    sqlx::query(
+        "update job_class set size = s.size
+         from (select c.id, s.size from unnest($1::uuid[], $2::float8[]) as s (id, size) join job_class c on c.id = s.id
+               where c.size <> s.size order by c.id for update of c) s
+         where job_class.id = s.id",
+    )
+    .bind(sizes.keys().copied().collect::<Vec<_>>())
+    .bind(sizes.values().copied().collect::<Vec<_>>())
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
 macro_rules! waiting {
     ($rest:literal) => {
         concat!(
-            "select id, name, queue, submitted_at, gang, pinned_cluster, preferences, priority,
+            "select id, name, queue, submitted_at, gang, pinned_cluster, preferences, priority, program,
                     octet_length(rayjob)::bigint as manifest from job ",
             $rest
         )
@@ -139,7 +167,11 @@ fn read_job(row: &PgRow) -> Result<Waiting> {
         preferences: row.try_get::<Json<_>, _>("preferences")?.0,
         priority: row.try_get("priority")?,
         manifest: desired::rounded(manifest),
+<<<<<<< HEAD
         program: String::new(),
+=======
+        program: row.try_get("program")?,
+>>>>>>> urgency
         expected_ms: None,
         behind: 0,
     })

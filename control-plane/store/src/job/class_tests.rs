@@ -88,7 +88,7 @@ async fn urgent(store: &Store, name: &str, value: i32, millis: i64) -> JobId {
 
 async fn page_by_page(store: &Store, queue: &str) -> Vec<JobId> {
     let (mut seen, mut after) = (Vec::new(), None);
-    while let Some(job) = store.line(queue, after, 1).await.unwrap().pop() {
+    while let Some(job) = store.line(queue, after, 1, NOW).await.unwrap().pop() {
         after = Some(job.key);
         seen.push(job.id);
     }
@@ -162,7 +162,7 @@ async fn what_a_class_waits_for_is_told_by_each_of_its_jobs() {
         (blocked.blockers.to_vec(), Some(NOW)),
         "though it came later"
     );
-    let line = store.line("research", None, 10).await.unwrap();
+    let line = store.line("research", None, 10, NOW).await.unwrap();
     let since: Vec<_> = line.iter().map(|job| (job.id, job.since)).collect();
     assert_eq!(since, [(first, Some(NOW)), (late.id, Some(NOW.plus_millis(500)))]);
     assert!(say(&store, &[(class, &blocked)], 10_000).await.is_empty());
@@ -234,7 +234,7 @@ async fn places_are_exact_at_the_head_and_about_right_behind() {
     flood(&store, "flood", EXACT + 5_010).await;
     let place = async |n: i64| {
         let row = store.job(&format!("f{n}")).await.unwrap().unwrap();
-        store.place("flood", row.key()).await.unwrap()
+        store.place("flood", row.key(), NOW).await.unwrap()
     };
     let number = |n: i64| u32::try_from(n).unwrap();
     let length = number(EXACT + 5_010);
@@ -278,8 +278,8 @@ async fn places_of_a_long_line_count_each_part_by_itself() {
     let mut db = store.pool().acquire().await.unwrap();
     let places = async |n: i64| {
         let row = store.job(&format!("f{n}")).await.unwrap().unwrap();
-        let place = store.place("flood", row.key()).await.unwrap().position;
-        (i64::from(place), i64::from(store.place_of_new("flood", row.key()).await.unwrap().position))
+        let place = store.place("flood", row.key(), NOW).await.unwrap().position;
+        (i64::from(place), i64::from(store.place_of_new("flood", row.key(), NOW).await.unwrap().position))
     };
     let within = EXACT + 6_000 - (EXACT + 6_000) / 3;
     let expected = |n: i64| if n % 3 == 0 { within + n / 3 } else { n - n / 3 };
@@ -302,7 +302,7 @@ async fn a_job_at_a_mark_that_is_also_at_the_head_of_its_line_is_estimated_once(
     fixture::execute(&store, marked, EXACT + 1).await;
     let mut db = store.pool().acquire().await.unwrap();
     assert_eq!(recount(&mut db, NOW).await.unwrap(), 1);
-    let due = crate::estimate::due(&mut db).await.unwrap();
+    let due = crate::estimate::due(&mut db, NOW).await.unwrap();
     let first: Vec<u32> = due.iter().map(|one| one.position).take(3).collect();
     assert_eq!((first, due.len()), (vec![1, 2, 3], 200), "the marked one is the first, and so among the 200");
     let given: Vec<_> = due.into_iter().map(|due| crate::estimate::Given { due, quantiles: None }).collect();
@@ -332,19 +332,19 @@ async fn the_line_is_in_the_order_of_borrowing_priority_and_age_and_paged() {
     judge(&store, &[told(0, false), told(1, true), told(3, false)], 0).await;
     let order = [2, 0, 3, 1, 5, 4].map(|n: usize| jobs[n]);
     assert_eq!(page_by_page(&store, "research").await, order, "page by page");
-    let whole = store.line("research", None, 10).await.unwrap();
+    let whole = store.line("research", None, 10, NOW).await.unwrap();
     assert_eq!(whole.iter().map(|job| job.id).collect::<Vec<_>>(), order);
     for (place, job) in (1..).zip(&whole) {
-        let found = store.place("research", job.key).await.unwrap();
+        let found = store.place("research", job.key, NOW).await.unwrap();
         let expected = Place { position: place, length: 6, about: false, of_about: false };
         assert_eq!(found, expected, "{}", job.name);
         assert_eq!(store.job(&job.name).await.unwrap().unwrap().key(), job.key);
     }
-    let ahead = store.ahead("research", whole[3].key, 5).await.unwrap();
+    let ahead = store.ahead("research", whole[3].key, 5, NOW).await.unwrap();
     assert_eq!(ahead.iter().map(|job| job.id).collect::<Vec<_>>(), order[..3]);
-    let new = LineKey::new(Part::Unlooked, 6, NOW, JobId(uuid::Uuid::max()));
+    let new = LineKey::new(Part::Unlooked, 6, 0.0, NOW, JobId(uuid::Uuid::max()));
     assert_eq!(
-        store.place_of_new("research", new).await.unwrap().position,
+        store.place_of_new("research", new, NOW).await.unwrap().position,
         3,
         "behind the two that are more urgent"
     );

@@ -1,9 +1,10 @@
 //! The line of a queue: its waiting jobs in the order in which the dispatcher looks at them.
 //!
 //! Owns no order of its own: it is that of [`super::place`]. The jobs of each class are in the order of their age in an index,
-//! and a page merges those of one part after the other. A page begins behind a job's key, so jobs that leave the line or join it
-//! move nobody from one page to another; a class that begins to borrow meanwhile moves its jobs, which may then be missed or
-//! seen twice, and the next look is right again.
+//! which is that of their urgency too, and a page merges those of one part after the other. A page begins behind a job's key, as
+//! the line stood at the moment of the first page, so jobs that leave the line or join it move nobody from one page to another; a
+//! class that begins to borrow meanwhile, or whose jobs are expected to take another time, moves its jobs, which may then be
+//! missed or seen twice, and the next look is right again.
 
 use sqlx::{
     Postgres, Row,
@@ -20,12 +21,12 @@ use squadron_core::{
 
 use super::{
     heads::CLASSES,
-    place::{LineKey, Part},
+    place::{LineKey, Part, urgency},
 };
-use crate::{Result, Store, at_opt, job::gang, stamp, stamp_opt};
+use crate::{Result, Store, at, at_opt, job::gang, stamp, stamp_opt};
 
 /// A waiting job.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct InLine {
     pub id: JobId,
     pub name: String,
@@ -41,9 +42,9 @@ pub struct InLine {
 
 /// Jobs whose keys are in `p`, in that order.
 macro_rules! shown {
-    ($keys:literal) => {
+    ($($keys:expr),*) => {
         concat!(
-            "select j.id, j.name, j.owner, j.gang, j.submitted_at, j.priority, c.borrows,
+            "select j.id, j.name, j.owner, j.gang, j.submitted_at, j.priority, c.borrows, coalesce(c.size, 0) as size,
                     coalesce(o.blockers, c.blockers, '[]') as blockers,
                     case when o.job_id is not null
                               then (select first_at from decision where job_id = j.id order by number desc limit 1)
@@ -51,16 +52,22 @@ macro_rules! shown {
                               then greatest(c.since, j.submitted_at, (select max(coalesce(end_learnt_at, ended_at))
                                                                       from attempt where job_id = j.id)) end as since
              from (",
-            $keys,
+            $($keys,)*
             ") p join job j on j.id = p.id left join job_class c on c.id = j.class_id left join own_wait o on o.job_id = j.id
-             order by p.negated, p.submitted_at, p.id"
+             order by p.negated, p.urgency, p.submitted_at, p.id"
         )
     };
 }
 
 impl Store {
-    /// Waiting jobs of the queue behind `after`.
-    pub async fn line(&self, queue: &str, after: Option<LineKey>, limit: i64) -> Result<Vec<InLine>> {
+    /// Waiting jobs of the queue behind `after`, in their order at `now`.
+    pub async fn line(
+        &self,
+        queue: &str,
+        after: Option<LineKey>,
+        limit: i64,
+        now: Timestamp,
+    ) -> Result<Vec<InLine>> {
         let mut found = Vec::new();
         for part in Part::ALL.into_iter().filter(|part| after.is_none_or(|after| after.part <= *part)) {
             let after = after.filter(|after| after.part == part);
@@ -71,40 +78,49 @@ impl Store {
             found.extend(match part {
                 Part::Unlooked if !self.any_unlooked(queue).await? => Vec::new(),
                 Part::Unlooked => self.unlooked(queue, after, rest).await?,
-                _ => self.looked(queue, part, after, rest).await?,
+                _ => self.looked((queue, part), after, rest, now).await?,
             });
         }
         Ok(found)
     }
 
+    /// Of a class, who stands behind `after` is younger than the job of it that would be as urgent.
     async fn looked(
         &self,
-        queue: &str,
-        part: Part,
+        (queue, part): (&str, Part),
         after: Option<LineKey>,
         limit: i64,
+        now: Timestamp,
     ) -> Result<Vec<InLine>> {
         let looked = sqlx::query(shown!(
-            "select l.id, l.submitted_at, -(k.priority::bigint) as negated
+            "select l.id, l.submitted_at, l.urgency, -(k.priority::bigint) as negated
              from job_class k cross join lateral (
-                 select id, submitted_at from job
+                 select id, submitted_at, ",
+            urgency!("k.size", "submitted_at", "$3"),
+            " as urgency from job
                  where queue = $1 and class_id = k.id and (state = 'queued') is true
-                   and (submitted_at, id) > (case when -(k.priority::bigint) = $3 then $4 else '-infinity' end,
-                                             case when -(k.priority::bigint) = $3 then $5
-                                                  else '00000000-0000-0000-0000-000000000000' end)
-                 order by submitted_at, id limit $6) l
+                   and submitted_at >= case when -(k.priority::bigint) is distinct from $5 then '-infinity'
+                                            when $4::float8 = 0 and k.size = 0 then $6
+                                            when $4 = 0 then '-infinity' when k.size = 0 then 'infinity'
+                                            else $3 - make_interval(secs => 1 + least(7200 * (k.size / $4 - 1), 3e9)) end
+                   and (-(k.priority::bigint) is distinct from $5 or (",
+            urgency!("k.size", "submitted_at", "$3"),
+            ", submitted_at, id) > ($4, $6, $7))
+                 order by submitted_at, id limit $8) l
              where k.queue = $1 and k.borrows = $2 and k.borrows is not null
-               and ($3::bigint is null or -(k.priority::bigint) >= $3)
-             order by negated, l.submitted_at, l.id limit $6"
+               and ($5::bigint is null or -(k.priority::bigint) >= $5)
+             order by negated, l.urgency, l.submitted_at, l.id limit $8"
         ))
         .bind(queue)
-        .bind(part == Part::Borrowing);
+        .bind(part == Part::Borrowing)
+        .bind(at(now))
+        .bind(after.map_or(0.0, |after| after.urgency(now).value()));
         self.shown(looked, after, limit).await
     }
 
     async fn unlooked(&self, queue: &str, after: Option<LineKey>, limit: i64) -> Result<Vec<InLine>> {
         let unlooked = sqlx::query(shown!(
-            "select w.id, w.submitted_at, -(w.priority::bigint) as negated from job w
+            "select w.id, w.submitted_at, 0::float8 as urgency, -(w.priority::bigint) as negated from job w
              where w.queue = $1 and w.state = 'queued'
                and (-(w.priority::bigint), w.submitted_at, w.id)
                    > (coalesce($2, '-9223372036854775808'::bigint), coalesce($3, '-infinity'),
@@ -135,10 +151,10 @@ impl Store {
         Ok(sqlx::query_scalar(query).bind(queue).bind(CLASSES).fetch_one(self.pool()).await?)
     }
 
-    /// The first jobs of the queue that stand before this key.
-    pub async fn ahead(&self, queue: &str, key: LineKey, limit: i64) -> Result<Vec<InLine>> {
-        let mut first = self.line(queue, None, limit).await?;
-        first.retain(|job| job.key < key);
+    /// The first jobs of the queue that stand before this key at `now`.
+    pub async fn ahead(&self, queue: &str, key: LineKey, limit: i64, now: Timestamp) -> Result<Vec<InLine>> {
+        let mut first = self.line(queue, None, limit, now).await?;
+        first.retain(|job| job.key.order(now) < key.order(now));
         Ok(first)
     }
 
@@ -169,7 +185,7 @@ fn read(row: &PgRow) -> Result<InLine> {
         owner: row.try_get("owner")?,
         requests: gang_total(&gang(row)?),
         submitted_at,
-        key: LineKey::new(part, row.try_get("priority")?, submitted_at, id),
+        key: LineKey::new(part, row.try_get("priority")?, row.try_get("size")?, submitted_at, id),
         blockers: row.try_get::<Json<Vec<Blocker>>, _>("blockers")?.0,
         since: stamp_opt(row.try_get("since")?),
     })

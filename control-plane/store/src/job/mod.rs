@@ -12,6 +12,8 @@ mod held;
 pub mod line;
 pub mod own_wait;
 pub mod place;
+#[cfg(test)]
+mod place_tests;
 pub mod priority;
 #[cfg(test)]
 mod quota_tests;
@@ -60,7 +62,7 @@ pub struct NewJob {
 }
 
 /// A job with its newest attempt.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct JobRow {
     pub id: JobId,
     pub name: String,
@@ -85,6 +87,8 @@ pub struct JobRow {
     pub note: String,
     /// Whether it waits behind those that stay within a guarantee; `None` until the dispatcher has looked at one like it.
     pub borrows: Option<bool>,
+    /// GPU seconds that it is expected to take; 0 while nothing is known.
+    pub size: f64,
     pub decided_at: Option<Timestamp>,
     pub cancel_requested_at: Option<Timestamp>,
     pub cancelled_by: String,
@@ -116,8 +120,8 @@ pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
         "with class as (insert into job_class (id, queue, priority, shape) select $16, name, $17, $18 from queue where name = $4
                         on conflict (id) do nothing)
          insert into job (id, name, namespace, queue, state, sentence, owner, manifest, rayjob, gang, pinned_cluster,
-                          submitted_at, on_lost, on_lost_because, preferences, resumes, class_id)
-         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+                          submitted_at, on_lost, on_lost_because, preferences, resumes, class_id, program)
+         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $19)",
     )
     .bind(job.id.0)
     .bind(&job.name)
@@ -137,6 +141,7 @@ pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
     .bind(class.id)
     .bind(class.shape.priority)
     .bind(Json(&class.shape))
+    .bind(&class.shape.program)
     .execute(db)
     .await?;
     Ok(())
@@ -158,7 +163,8 @@ macro_rules! select {
                     j.priority, a.number, c.name as cluster, c.last_heard_at,
                     case when t.decided_at is null then j.reason else t.reason end as reason,
                     case when t.decided_at is null then j.sentence else t.sentence end as sentence,
-                    coalesce(t.blockers, '[]') as blockers, coalesce(t.note, '') as note, t.borrows, t.decided_at
+                    coalesce(t.blockers, '[]') as blockers, coalesce(t.note, '') as note, t.borrows,
+                    coalesce(t.size, 0) as size, t.decided_at
              from job j
              left join job_told t on t.job_id = j.id
              left join lateral (select number, cluster_id from attempt where job_id = j.id order by number desc limit 1) a
@@ -172,7 +178,7 @@ macro_rules! select {
 impl JobRow {
     /// Where it stands in the line of its queue while it waits.
     pub fn key(&self) -> LineKey {
-        LineKey::new(Part::of(self.borrows), self.priority, self.submitted_at, self.id)
+        LineKey::new(Part::of(self.borrows), self.priority, self.size, self.submitted_at, self.id)
     }
 }
 
@@ -313,6 +319,7 @@ fn read(row: &PgRow) -> Result<JobRow> {
         blockers: row.try_get::<Json<Vec<Blocker>>, _>("blockers")?.0,
         note: row.try_get("note")?,
         borrows: row.try_get("borrows")?,
+        size: row.try_get("size")?,
         decided_at: stamp_opt(row.try_get("decided_at")?),
         cancel_requested_at: stamp_opt(row.try_get("cancel_requested_at")?),
         cancelled_by: row.try_get("cancelled_by")?,

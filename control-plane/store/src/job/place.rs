@@ -1,15 +1,38 @@
 //! Places: where a job stands in the line of its queue, counted when somebody asks.
 //!
 //! Owns the order of a line: those that stay within a guarantee, as the dispatcher judged their class, then those that borrow, then
-//! those that it has not looked at; within each part the more urgent first, then the older. Lines of up to [`EXACT`] jobs are
-//! counted in the index. Of a longer one [`recount`] marks every [`STEP`]th job, whatever its part, with how many of each part
-//! stood before it; a place is then what its mark says and what stands between, and is said to be about. Fails by being old: who
-//! was placed, cancelled or came with more urgency since the count is missed. Repaired by the next count.
+//! those that it has not looked at; within each part those of higher priority first, then by [`Urgency`], then the older. A job that
+//! was not looked at has no size, so only its age is compared, and its place is said to be about where the others have one. Lines of
+//! up to [`EXACT`] jobs are counted one by one. Of a longer one [`recount`] marks some jobs, whatever their part, with how many of
+//! each part stood before: every [`STEP`]th where age makes the order, so that a place is what its mark says and what stands
+//! between; closer where sizes do ([`by_size`](count)), and then a place is that of the mark before. Both are said to be about.
+//! Fails by being old: who was placed, cancelled or came since the count is missed. Repaired by the next count.
 
 use sqlx::{PgConnection, Row};
-use squadron_core::{dispatch::Place, id::JobId, time::Timestamp};
+use squadron_core::{
+    dispatch::{PATIENCE_MS, Place, Urgency},
+    id::JobId,
+    time::Timestamp,
+};
 
 use crate::{Result, Store, at};
+
+/// The milliseconds of [`PATIENCE_MS`], in SQL.
+macro_rules! urgency {
+    ($size:literal, $submitted:literal, $now:literal) => {
+        concat!(
+            "(",
+            $size,
+            " / (1::float8 + greatest(trunc(extract(epoch from ",
+            $now,
+            " - ",
+            $submitted,
+            ") * 1000), 0)::float8 / 7200000::float8))"
+        )
+    };
+}
+pub(crate) use urgency;
+const _: () = assert!(PATIENCE_MS == 7_200_000, "as in the macro above");
 
 /// Jobs of a line that are counted one by one.
 pub const EXACT: i64 = 10_000;
@@ -41,19 +64,31 @@ impl Part {
     }
 }
 
-/// A job's key in the line: the lesser goes first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+/// What a job's place in the line depends on.
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LineKey {
     pub part: Part,
     /// The negated value of its priority.
     pub negated: i64,
+    /// GPU seconds that it is expected to take; 0 while nothing is known, and of jobs that were not looked at.
+    pub size: f64,
     pub submitted_at: Timestamp,
     pub job: JobId,
 }
 
 impl LineKey {
-    pub fn new(part: Part, priority: i32, submitted_at: Timestamp, job: JobId) -> LineKey {
-        LineKey { part, negated: -i64::from(priority), submitted_at, job }
+    pub fn new(part: Part, priority: i32, size: f64, submitted_at: Timestamp, job: JobId) -> LineKey {
+        let size = if part == Part::Unlooked { 0.0 } else { size };
+        LineKey { part, negated: -i64::from(priority), size, submitted_at, job }
+    }
+
+    /// The lesser goes first at `now`.
+    pub(super) fn order(&self, now: Timestamp) -> (Part, i64, Urgency, Timestamp, JobId) {
+        (self.part, self.negated, self.urgency(now), self.submitted_at, self.job)
+    }
+
+    pub(super) fn urgency(&self, now: Timestamp) -> Urgency {
+        Urgency::of(self.size, now.millis_since(self.submitted_at))
     }
 }
 
@@ -61,66 +96,79 @@ impl LineKey {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     InLine,
-    /// Those that are more urgent, or as urgent and older, whatever their part.
-    ByUrgency,
+    /// Those of higher priority, and of the same the older, whatever their part and size.
+    ByAge,
 }
 
 impl Store {
-    /// Where a job with this key stands or would stand in the line of the queue.
-    pub async fn place(&self, queue: &str, key: LineKey) -> Result<Place> {
-        self.count(queue, key, Before::InLine).await
+    /// Where a job with this key stands or would stand at `now` in the line of the queue.
+    pub async fn place(&self, queue: &str, key: LineKey, now: Timestamp) -> Result<Place> {
+        self.count(queue, key, Before::InLine, now).await
     }
 
-    /// Where a job stands that the dispatcher has not looked at: as if nobody's guarantee mattered.
-    pub async fn place_of_new(&self, queue: &str, key: LineKey) -> Result<Place> {
-        self.count(queue, key, Before::ByUrgency).await
+    /// Where a job stands that the dispatcher has not looked at: as if nobody's guarantee mattered, nor anybody's size.
+    pub async fn place_of_new(&self, queue: &str, key: LineKey, now: Timestamp) -> Result<Place> {
+        self.count(queue, key, Before::ByAge, now).await
     }
 
-    async fn count(&self, queue: &str, key: LineKey, before: Before) -> Result<Place> {
+    async fn count(&self, queue: &str, key: LineKey, before: Before, now: Timestamp) -> Result<Place> {
         if let Some(place) = self.about(queue, key, before).await? {
             return Ok(place);
         }
-        let (length, place) = self.exactly(queue, key, before, EXACT + 1).await?;
+        let (length, place) = self.exactly(queue, key, (before, now), EXACT + 1).await?;
         if length <= EXACT {
             return Ok(place);
         }
         // It is long, and its first count is about to come.
-        Ok(self.exactly(queue, key, before, i64::MAX).await?.1)
+        Ok(self.exactly(queue, key, (before, now), i64::MAX).await?.1)
     }
 
-    async fn exactly(&self, queue: &str, key: LineKey, before: Before, most: i64) -> Result<(i64, Place)> {
-        let row = sqlx::query(
-            "select count(*) as length,
+    async fn exactly(
+        &self,
+        queue: &str,
+        key: LineKey,
+        (before, now): (Before, Timestamp),
+        most: i64,
+    ) -> Result<(i64, Place)> {
+        let row = sqlx::query(concat!(
+            "select count(*) as length, coalesce(bool_or(size > 0), false) as by_size,
                     count(*) filter (where case when $6 then (negated, submitted_at, id) < ($3, $4, $5)
-                                           else (part, negated, submitted_at, id) < ($2, $3, $4, $5) end) as before
-             from (select coalesce(c.borrows::integer, 2) as part, j.*
+                                           else (part, negated, ", urgency!("size", "submitted_at", "$8"), ", submitted_at, id)
+                                                < ($2, $3, $9, $4, $5) end) as before
+             from (select coalesce(c.borrows::integer, 2) as part, coalesce(c.size, 0) as size, j.*
                    from (select -(priority::bigint) as negated, submitted_at, id, class_id from job
                          where queue = $1 and state = 'queued' order by -(priority::bigint), submitted_at, id limit $7) j
                    left join job_class c on c.id = j.class_id and c.queue = $1 and c.borrows is not null) line",
-        )
+        ))
         .bind(queue)
         .bind(key.part.number())
         .bind(key.negated)
         .bind(at(key.submitted_at))
         .bind(key.job.0)
-        .bind(before == Before::ByUrgency)
+        .bind(before == Before::ByAge)
         .bind(most)
+        .bind(at(now))
+        .bind(key.urgency(now).value())
         .fetch_one(self.pool())
         .await?;
-        let (length, before): (i64, i64) = (row.try_get("length")?, row.try_get("before")?);
-        Ok((length, place((before, false), (length, false))))
+        let (length, count): (i64, i64) = (row.try_get("length")?, row.try_get("before")?);
+        let about = before == Before::ByAge && row.try_get("by_size")?;
+        Ok((length, place((count, about), (length, false))))
     }
 
     /// By the last count; `None` of a line that was short then.
     async fn about(&self, queue: &str, key: LineKey, before: Before) -> Result<Option<Place>> {
-        let row = sqlx::query(
-            "with mark as (
-                 select * from line_mark
-                 where queue = $1 and (negated, submitted_at, job_id) <= ($2, $3, $4)
-                 order by negated desc, submitted_at desc, job_id desc limit 1
+        let row = sqlx::query(concat!(
+            "with counted as (
+                 select *, case when by_size then ", urgency!("$6::float8", "$3", "counted_at"), " else 0 end as urgency
+                 from line where queue = $1
+             ), mark as (
+                 select m.* from line_mark m, counted l
+                 where m.queue = $1 and (m.negated, m.urgency, m.submitted_at, m.job_id) <= ($2, l.urgency, $3, $4)
+                 order by m.negated desc, m.urgency desc, m.submitted_at desc, m.job_id desc limit 1
              ), between as (
                  select coalesce(c.borrows::integer, 2) as part
-                 from (select class_id from job where queue = $1 and state = 'queued'
+                 from (select class_id from job where queue = $1 and state = 'queued' and not (select by_size from counted)
                        and (-(priority::bigint), submitted_at, id) < ($2, $3, $4)
                        and (-(priority::bigint), submitted_at, id)
                            >= (coalesce((select negated from mark), '-9223372036854775808'::bigint),
@@ -129,26 +177,27 @@ impl Store {
                        order by -(priority::bigint), submitted_at, id limit 2 * $5) j
                  left join job_class c on c.id = j.class_id and c.queue = $1 and c.borrows is not null
              )
-             select l.lengths, m.before,
+             select l.lengths, l.by_size, m.before,
                     (select array[count(*) filter (where part = 0), count(*) filter (where part = 1),
                                   count(*) filter (where part = 2)] from between) as between
-             from line l left join mark m on true where l.queue = $1",
-        )
+             from counted l left join mark m on true",
+        ))
         .bind(queue)
         .bind(key.negated)
         .bind(at(key.submitted_at))
         .bind(key.job.0)
         .bind(EXACT)
+        .bind(if before == Before::ByAge { f64::INFINITY } else { key.size })
         .fetch_optional(self.pool())
         .await?;
         let Some(row) = row else { return Ok(None) };
         let (lengths, between): (Vec<i64>, Vec<i64>) = (row.try_get("lengths")?, row.try_get("between")?);
         let marked: Option<Vec<i64>> = row.try_get("before")?;
-        let (mut count, mut old) = (0, marked.is_some());
+        let (mut count, mut old) = (0, marked.is_some() || row.try_get("by_size")?);
         let marked = marked.unwrap_or_else(|| vec![0; Part::ALL.len()]);
         for (((part, length), at_mark), between) in Part::ALL.iter().zip(&lengths).zip(&marked).zip(&between)
         {
-            if before == Before::ByUrgency || *part == key.part {
+            if before == Before::ByAge || *part == key.part {
                 count += at_mark + between;
             } else if *part < key.part {
                 count += length;
@@ -203,38 +252,45 @@ pub async fn recount(db: &mut PgConnection, now: Timestamp) -> Result<usize> {
     Ok(long.len())
 }
 
+/// Counts one line. Where age makes the order, the head needs no marks, because it is counted in the index; where sizes do, all of
+/// the first 128 are marked, and of the others so many that a mark is at most a 64th of its place away.
 async fn count(db: &mut PgConnection, queue: &str, now: Timestamp) -> Result<()> {
     sqlx::query(
-        "insert into line (queue, lengths, counted_at)
+        "insert into line (queue, lengths, counted_at, by_size)
          select $1, array[count(*) filter (where part = 0), count(*) filter (where part = 1),
-                          count(*) filter (where part = 2)], $2
-         from (select coalesce(c.borrows::integer, 2) as part from job j
+                          count(*) filter (where part = 2)], $2, coalesce(bool_or(size > 0), false)
+         from (select coalesce(c.borrows::integer, 2) as part, c.size from job j
                left join job_class c on c.id = j.class_id and c.queue = $1 and c.borrows is not null
                where j.queue = $1 and j.state = 'queued') line
-         on conflict (queue) do update set lengths = excluded.lengths, counted_at = $2",
+         on conflict (queue) do update
+             set lengths = excluded.lengths, counted_at = $2, by_size = excluded.by_size",
     )
     .bind(queue)
     .bind(at(now))
     .execute(&mut *db)
     .await?;
     sqlx::query("delete from line_mark where queue = $1").bind(queue).execute(&mut *db).await?;
-    sqlx::query(
-        "insert into line_mark (queue, negated, submitted_at, job_id, before)
-         select $1, negated, submitted_at, id,
+    sqlx::query(concat!(
+        "insert into line_mark (queue, negated, urgency, submitted_at, job_id, before)
+         select $1, negated, urgency, submitted_at, id,
                 array[within - (part = 0)::integer, borrowing - (part = 1)::integer, unlooked - (part = 2)::integer]
-         from (select line.*, row_number() over urgency - 1 as before,
+         from (select line.*, row_number() over urgency - 1 as before, lead(negated) over urgency as next,
                       count(*) filter (where part = 0) over urgency as within,
                       count(*) filter (where part = 1) over urgency as borrowing,
                       count(*) filter (where part = 2) over urgency as unlooked
-               from (select -(j.priority::bigint) as negated, j.submitted_at, j.id, coalesce(c.borrows::integer, 2) as part
+               from (select -(j.priority::bigint) as negated, j.submitted_at, j.id, coalesce(c.borrows::integer, 2) as part,
+                            ", urgency!("coalesce(c.size, 0)", "j.submitted_at", "$4"), " as urgency
                      from job j left join job_class c on c.id = j.class_id and c.queue = $1 and c.borrows is not null
                      where j.queue = $1 and j.state = 'queued') line
-               window urgency as (order by negated, submitted_at, id rows unbounded preceding)) counted
-         where before >= $2 and before % $3 = 0",
-    )
+               window urgency as (order by negated, urgency, submitted_at, id rows unbounded preceding)) counted
+         where case when (select by_size from line where queue = $1)
+                    then before < 128 or before % (1 << floor(log(2, greatest(before / 64, 1)))::integer) = 0 or next is distinct from negated
+                    else before >= $2 and before % $3 = 0 end",
+    ))
     .bind(queue)
     .bind(EXACT)
     .bind(STEP)
+    .bind(at(now))
     .execute(db)
     .await?;
     Ok(())

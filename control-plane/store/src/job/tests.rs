@@ -190,8 +190,8 @@ async fn lists_are_filtered_paged_and_name_the_newest() {
     );
     assert_eq!(store.manifest(new.id).await.unwrap().as_deref(), Some("kind: RayJob"));
     for (priority, expected) in [(-1, 2), (0, 2), (1, 1)] {
-        let later = LineKey::new(Part::Unlooked, priority, NOW.plus_millis(2), JobId(Uuid::max()));
-        let place = store.place_of_new("research", later).await.unwrap();
+        let later = LineKey::new(Part::Unlooked, priority, 0.0, NOW.plus_millis(2), JobId(Uuid::max()));
+        let place = store.place_of_new("research", later, NOW).await.unwrap();
         assert_eq!(place.position, expected, "priority {priority}");
     }
 }
@@ -213,7 +213,8 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
     let id = AttemptId { job: held.id, number: 1 };
     let mut db = store.pool().acquire().await.unwrap();
     let taint = Taint { key: "dedicated".into(), value: "ml".into(), effect: "NoExecute".into() };
-    let face = Face { labels: [("gpu".into(), "h100".into())].into(), taints: vec![taint], ..Face::default() };
+    let face =
+        Face { labels: [("gpu".into(), "h100".into())].into(), taints: vec![taint], ..Face::default() };
     let labelled = NodeFact { face: face.clone(), ..fixture::node("n1") };
     for (seq, node) in [(1, fixture::node("n1")), (3, labelled)] {
         fixture::show_node(&mut db, east, &node, Position { epoch: 1, seq }, NOW).await.unwrap();
@@ -236,7 +237,7 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
     assert_eq!(cluster.nodes[0].face, face);
     assert_eq!((cluster.pods[0].requests, cluster.attempts[0].id), (ONE, id));
     assert_eq!(input.waiting.iter().map(|job| job.job).collect::<Vec<_>>(), [waits.id]);
-    let key = LineKey::new(Part::Unlooked, 0, waits.submitted_at, waits.id);
+    let key = LineKey::new(Part::Unlooked, 0, 0.0, waits.submitted_at, waits.id);
     assert_eq!(store.overtakers("research", key, 5).await.unwrap(), 1, "held came later and was placed");
     assert!(plan(&input).assign.is_empty(), "the taint keeps the job off");
     let mut untainted = input.clone();

@@ -19,9 +19,9 @@ use super::{class::ClassId, heads, held};
 use crate::{
     Result, Store, at,
     attempt::attempt_id,
-    preempt,
+    preempt, queue_use,
     resources::{ALLOCATABLE, PLAIN, resources},
-    stamp, stamp_opt,
+    run_time, stamp, stamp_opt,
 };
 
 impl Store {
@@ -51,6 +51,7 @@ pub async fn snapshot(db: &mut PgConnection, silence: Judge) -> Result<Snapshot>
     let heads = heads::heads(db, &input).await?;
     let classes = heads.iter().map(|(job, class)| (job.job, *class)).collect();
     input.waiting = heads.into_iter().map(|(job, _)| job).collect();
+    run_time::expect(db, &mut input.waiting).await?;
     add_prices(db, &mut input).await?;
     Ok(Snapshot { input, classes })
 }
@@ -116,8 +117,9 @@ pub async fn held(db: &mut PgConnection, silence: Judge) -> Result<Input> {
     held::add(db, &mut clusters).await?;
     let claims = preempt::claims(db).await?;
     let policy = crate::quota::policy(db).await?;
+    let lately = queue_use::read(db).await?;
     let clusters = clusters.into_values().collect();
-    Ok(Input { clusters, policy, claims, now: silence.now, ..Input::default() })
+    Ok(Input { clusters, policy, claims, lately, now: silence.now, ..Input::default() })
 }
 
 pub(super) type Clusters = BTreeMap<ClusterId, Cluster>;
