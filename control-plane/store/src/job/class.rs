@@ -36,11 +36,7 @@ impl NewJob {
             preferences: self.preferences.clone(),
             priority,
             manifest: desired::rounded(self.rayjob.len() as u64),
-<<<<<<< HEAD
-            program: String::new(),
-=======
             program: ran_by(&self.rayjob),
->>>>>>> urgency
             expected_ms: None,
             behind: 0,
         }
@@ -167,11 +163,7 @@ fn read_job(row: &PgRow) -> Result<Waiting> {
         preferences: row.try_get::<Json<_>, _>("preferences")?.0,
         priority: row.try_get("priority")?,
         manifest: desired::rounded(manifest),
-<<<<<<< HEAD
-        program: String::new(),
-=======
         program: row.try_get("program")?,
->>>>>>> urgency
         expected_ms: None,
         behind: 0,
     })
