@@ -11,7 +11,7 @@ mod tests;
 mod view;
 mod whatif;
 
-use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
+use std::{cmp::Reverse, sync::Arc};
 
 pub use self::phrase::{MOST_OVERTAKERS, Place, waits};
 
@@ -29,15 +29,13 @@ use crate::{
         plan::Pass,
         preempt::{CUT, waits_for},
         site::is_allowed,
-        urgency::Urgency,
     },
     id::JobId,
     time::Timestamp,
 };
 
-/// Every job that still waits, with its place in its queue and its blockers.
-pub(super) fn blocked(mut pass: Pass<'_>, placed: &[JobId]) -> Vec<Blocked> {
-    let overtakers = overtakers(&pass, placed);
+/// Every job that still waits, with its blockers, those of a queue in the order of its line.
+pub(super) fn blocked(mut pass: Pass<'_>) -> Vec<Blocked> {
     let strict: Vec<_> = pass.groups.iter().map(|group| pass.quotas.limits(group.place)).collect();
     pass.release_kept_quota();
     pass.release_claimed_quota();
@@ -49,16 +47,14 @@ pub(super) fn blocked(mut pass: Pass<'_>, placed: &[JobId]) -> Vec<Blocked> {
         let views = views.of(&pass, group.place);
         let blockers = Arc::new(explain(&case, &views));
         let borrows = group.place.is_some() && !case.is_guaranteed(&views);
-        let now = pass.input.now;
-        let waiting = group.waiting().iter();
-        left.extend(waiting.map(|job| Left::new(job, borrows, Arc::clone(&blockers), now)));
+        left.extend(group.waiting().iter().map(|job| Left { job, borrows, blockers: Arc::clone(&blockers) }));
     }
     for coming in &pass.claimed.coming {
         let waits = waits_for(coming, &pass.sites[coming.site].cluster.name, pass.input.now);
-        left.push(Left::new(coming.job, false, Arc::new(vec![waits]), pass.input.now));
+        left.push(Left { job: coming.job, borrows: false, blockers: Arc::new(vec![waits]) });
     }
     left.sort_by_key(Left::order);
-    told(&pass, &left, &overtakers)
+    left.into_iter().map(|left| told(&pass, left)).collect()
 }
 
 /// A job that keeps waiting.
@@ -66,51 +62,22 @@ struct Left<'a> {
     job: &'a Waiting,
     /// Whether, by itself, it could start only beyond what is left of a guarantee.
     borrows: bool,
-    turn: (Reverse<i32>, Urgency, Timestamp, JobId),
     blockers: Arc<Vec<Blocker>>,
 }
 
 impl<'a> Left<'a> {
-    fn new(job: &'a Waiting, borrows: bool, blockers: Arc<Vec<Blocker>>, now: Timestamp) -> Left<'a> {
-        Left { job, borrows, turn: job.turn(now), blockers }
-    }
-
-    /// The line of each queue: as turns go.
-    fn order(&self) -> (&'a str, bool, (Reverse<i32>, Urgency, Timestamp, JobId)) {
-        (&self.job.queue, self.borrows, self.turn)
+    /// The line of each queue: as turns go, who stays within a guarantee first, then the more urgent, then the older.
+    fn order(&self) -> (&'a str, bool, Reverse<i32>, Timestamp, JobId) {
+        let job = self.job;
+        (&job.queue, self.borrows, Reverse(job.priority), job.submitted_at, job.job)
     }
 }
 
-type Overtakers<'a> = BTreeMap<&'a str, Vec<(Timestamp, JobId)>>;
-
-/// Jobs that were placed in this pass, by queue, the oldest first.
-fn overtakers<'a>(pass: &Pass<'a>, placed: &[JobId]) -> Overtakers<'a> {
-    let placed: std::collections::BTreeSet<&JobId> = placed.iter().collect();
-    let mut overtakers = Overtakers::new();
-    for job in pass.input.waiting.iter().filter(|job| placed.contains(&job.job)) {
-        overtakers.entry(job.queue.as_str()).or_default().push((job.submitted_at, job.job));
-    }
-    overtakers.values_mut().for_each(|jobs| jobs.sort_unstable());
-    overtakers
-}
-
-/// One entry for each job; `left` is sorted by queue and place.
-fn told(pass: &Pass<'_>, left: &[Left<'_>], overtakers: &Overtakers<'_>) -> Vec<Blocked> {
-    let mut blocked = Vec::with_capacity(left.len());
-    for queue in left.chunk_by(|a, b| a.job.queue == b.job.queue) {
-        let length = u32::try_from(queue.len()).unwrap_or(u32::MAX);
-        let placed = overtakers.get(queue[0].job.queue.as_str()).map_or(&[][..], Vec::as_slice);
-        for (position, Left { job, blockers, borrows, .. }) in (1..).zip(queue) {
-            let later = placed.len() - placed.partition_point(|other| *other < (job.submitted_at, job.job));
-            let mut note = kept_for(pass, job);
-            note.push_str(if pass.claimed.cut.contains(&job.job) { CUT } else { "" });
-            let place = Place { position, length, about: false, of_about: false };
-            let sentence = waits(&job.queue, Some(place), later, blockers, &note);
-            let (job, borrows, blockers) = (job.job, *borrows, Arc::clone(blockers));
-            blocked.push(Blocked { job, position, queue_length: length, sentence, blockers, borrows, note });
-        }
-    }
-    blocked
+fn told(pass: &Pass<'_>, left: Left<'_>) -> Blocked {
+    let Left { job, borrows, blockers } = left;
+    let mut note = kept_for(pass, job);
+    note.push_str(if pass.claimed.cut.contains(&job.job) { CUT } else { "" });
+    Blocked { job: job.job, blockers, borrows, note }
 }
 
 fn kept_for(pass: &Pass<'_>, job: &Waiting) -> String {
