@@ -3,8 +3,9 @@
 //! Owns placement. Invariants: a waiting job is either assigned or has at least one blocker; nothing is assigned beyond
 //! what the nodes of a cluster have free, nor beyond what its queue may use of a flavor, and none to a node whose labels or
 //! taints its pods do not accept; a cluster that is silent or not accepted gets nothing; the order of the input does not
-//! matter. Queues within their guarantee go before those that borrow; within a queue the more urgent job is looked at first,
-//! then the older; one that does not fit is passed over, and told so. A gang that starves has a cluster kept for it.
+//! matter. Queues within their guarantee go before those that borrow; within a queue the job of higher priority is looked at
+//! first, then the one that is small for its wait, then the older; one that does not fit is passed over, and told so. A gang
+//! that starves has a cluster kept for it.
 //! Fails safe: a snapshot that is too old makes jobs wait. Repaired by the next pass, which looks at everything again.
 
 mod blockers;
@@ -18,10 +19,13 @@ mod explain;
 mod flood_tests;
 mod group;
 mod keep;
+pub mod lately;
 mod location;
 mod mismatch;
 #[cfg(test)]
 mod node_tests;
+#[cfg(test)]
+mod order_tests;
 mod outlook;
 mod pack;
 mod plan;
@@ -34,6 +38,7 @@ pub mod preempt;
 #[cfg(test)]
 mod preference_tests;
 mod price;
+mod program;
 pub mod quota;
 mod refused;
 mod room;
@@ -45,8 +50,9 @@ pub mod tenants;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod urgency;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -55,10 +61,12 @@ pub use crate::dispatch::{
     explain::{MOST_OVERTAKERS, Place, waits},
     keep::STARVES_AFTER_MS,
     outlook::{Outlook, Verdict, outlook},
-    plan::plan,
+    plan::{moves, plan},
     preempt::{Claim, Making, Stake},
+    program::program,
     quota::Usage,
     shape::{Shape, Vacancy},
+    urgency::{PATIENCE_MS, Urgency},
 };
 use crate::{
     desired,
@@ -102,6 +110,8 @@ pub struct Input {
     /// Jobs for which others were asked to stop.
     pub claims: Vec<Claim>,
     pub terms: preempt::Terms,
+    /// What queues used lately of attempts that have ended.
+    pub lately: BTreeMap<String, lately::Lately>,
     pub now: Timestamp,
 }
 
@@ -115,6 +125,7 @@ impl Default for Input {
             sheet: None,
             claims: Vec::new(),
             terms: preempt::Terms::default(),
+            lately: BTreeMap::new(),
             now: Timestamp(0),
         }
     }
@@ -196,6 +207,10 @@ pub struct Waiting {
     pub preferences: Preferences,
     /// Value of its priority class; the higher goes first within its queue.
     pub priority: i32,
+    /// What it runs, by [`program`]; empty where that is not known.
+    pub program: String,
+    /// How long it is expected to run, in milliseconds, from jobs like it that ended; `None` while there are too few.
+    pub expected_ms: Option<u64>,
     /// Bytes of its manifest, by [`desired::rounded`].
     pub manifest: u64,
     /// So many of the next younger jobs that are equal to it wait as well and are not part of the snapshot, at least.

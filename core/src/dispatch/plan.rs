@@ -27,6 +27,11 @@ pub fn plan(input: &Input) -> Plan {
     counted(input).0
 }
 
+/// The plan without its explanations: nobody is told why it waits. The rest is what [`plan`] decides.
+pub fn moves(input: &Input) -> Plan {
+    moved(&mut settled(input))
+}
+
 /// The plan as if only those waited that are part of the snapshot.
 pub(super) fn plan_of_read(input: &Input) -> Plan {
     let mut pass = Pass::new(input);
@@ -41,12 +46,19 @@ pub(super) fn counted(input: &Input) -> (Plan, u64) {
 }
 
 fn finished(mut pass: Pass<'_>) -> (Plan, u64) {
+    let (plan, packings) = (moved(&mut pass), pass.packings);
+    if plan.cut {
+        return (plan, packings);
+    }
+    (Plan { blocked: blocked(pass), ..plan }, packings)
+}
+
+/// What a pass that has placed all that it can decided.
+fn moved(pass: &mut Pass<'_>) -> Plan {
     let making = if pass.cut { Vec::new() } else { pass.make_room() };
-    let (packings, cut) = (pass.packings, pass.cut);
     let assign = std::mem::take(&mut pass.assign);
     let dropped = std::mem::take(&mut pass.claimed.dropped);
-    let blocked = if cut { Vec::new() } else { blocked(pass) };
-    (Plan { assign, blocked, making, dropped, cut }, packings)
+    Plan { assign, blocked: Vec::new(), making, dropped, cut: pass.cut }
 }
 
 /// A pass that has placed all that it can.
@@ -84,7 +96,7 @@ impl<'a> Pass<'a> {
         let quotas = Quotas::new(&input.policy, &input.clusters);
         let sites = open(&input.clusters, &quotas.flavors);
         let groups = groups(&input.waiting, &quotas, sites.len());
-        let mut turns = Turns::default();
+        let mut turns = Turns::new(input, &quotas);
         for (index, group) in groups.iter().enumerate() {
             if let Some(head) = group.head() {
                 turns.join(head, index, group.place);
@@ -294,6 +306,7 @@ impl<'a> Pass<'a> {
             because.push_str(&self.charged(place, &job.queue, &packing.charge));
             self.quotas.take(place, &job.queue, &packing.charge);
         }
+        self.turns.start(&self.quotas, job);
         let usage = self.quotas.usage(&packing.charge);
         let open = &mut self.sites[site];
         open.put(job, packing.left);

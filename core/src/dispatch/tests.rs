@@ -54,6 +54,8 @@ pub(super) fn waiting(number: u128, gang: Vec<GangPart>) -> Waiting {
         preferences: Preferences::default(),
         priority: 0,
         manifest: 4 << 10,
+        program: String::new(),
+        expected_ms: None,
         behind: 0,
     }
 }

@@ -29,6 +29,7 @@ use crate::{
         plan::Pass,
         preempt::{CUT, waits_for},
         site::is_allowed,
+        urgency::Urgency,
     },
     id::JobId,
     time::Timestamp,
@@ -47,11 +48,13 @@ pub(super) fn blocked(mut pass: Pass<'_>) -> Vec<Blocked> {
         let views = views.of(&pass, group.place);
         let blockers = Arc::new(explain(&case, &views));
         let borrows = group.place.is_some() && !case.is_guaranteed(&views);
-        left.extend(group.waiting().iter().map(|job| Left { job, borrows, blockers: Arc::clone(&blockers) }));
+        let now = pass.input.now;
+        let waiting = group.waiting().iter();
+        left.extend(waiting.map(|job| Left::new(job, borrows, Arc::clone(&blockers), now)));
     }
     for coming in &pass.claimed.coming {
         let waits = waits_for(coming, &pass.sites[coming.site].cluster.name, pass.input.now);
-        left.push(Left { job: coming.job, borrows: false, blockers: Arc::new(vec![waits]) });
+        left.push(Left::new(coming.job, false, Arc::new(vec![waits]), pass.input.now));
     }
     left.sort_by_key(Left::order);
     left.into_iter().map(|left| told(&pass, left)).collect()
@@ -62,19 +65,23 @@ struct Left<'a> {
     job: &'a Waiting,
     /// Whether, by itself, it could start only beyond what is left of a guarantee.
     borrows: bool,
+    turn: (Reverse<i32>, Urgency, Timestamp, JobId),
     blockers: Arc<Vec<Blocker>>,
 }
 
 impl<'a> Left<'a> {
-    /// The line of each queue: as turns go, who stays within a guarantee first, then the more urgent, then the older.
-    fn order(&self) -> (&'a str, bool, Reverse<i32>, Timestamp, JobId) {
-        let job = self.job;
-        (&job.queue, self.borrows, Reverse(job.priority), job.submitted_at, job.job)
+    fn new(job: &'a Waiting, borrows: bool, blockers: Arc<Vec<Blocker>>, now: Timestamp) -> Left<'a> {
+        Left { job, borrows, turn: job.turn(now), blockers }
+    }
+
+    /// The line of each queue: as turns go.
+    fn order(&self) -> (&'a str, bool, (Reverse<i32>, Urgency, Timestamp, JobId)) {
+        (&self.job.queue, self.borrows, self.turn)
     }
 }
 
 fn told(pass: &Pass<'_>, left: Left<'_>) -> Blocked {
-    let Left { job, borrows, blockers } = left;
+    let Left { job, borrows, blockers, .. } = left;
     let mut note = kept_for(pass, job);
     note.push_str(if pass.claimed.cut.contains(&job.job) { CUT } else { "" });
     Blocked { job: job.job, blockers, borrows, note }

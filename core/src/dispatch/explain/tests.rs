@@ -116,9 +116,9 @@ fn starving(since_hours: i64) -> Input {
 
 #[test]
 fn a_starving_gang_has_its_cluster_kept_and_others_hear_of_it() {
-    let young = plan(&starving(11));
+    let young = plan(&starving(95));
     assert_eq!(young.assign.len(), 8, "nothing is kept yet: {young:?}");
-    let input = starving(12);
+    let input = starving(96);
     let old = plan(&input);
     let places: Vec<u128> = old.assign.iter().map(|assign| assign.cluster.0.as_u128()).collect();
     assert_eq!(places, [2, 2], "only the other cluster takes singles");
@@ -129,14 +129,14 @@ fn a_starving_gang_has_its_cluster_kept_and_others_hear_of_it() {
     assert_eq!(codes(single), ["RESERVED", "CLUSTER_FULL"]);
     assert_eq!(
         single.blockers[0].sentence,
-        "east has room for it, but that is kept for job-3, which has waited longer than 12 hours; only what fits beside \
+        "east has room for it, but that is kept for job-3, which has waited longer than 96 hours; only what fits beside \
          that gang may start there"
     );
 }
 
 #[test]
 fn what_fits_beside_the_gang_may_start_where_it_is_kept() {
-    let mut input = starving(12);
+    let mut input = starving(96);
     input.clusters[0].nodes.push(gpu_node("n1", 3));
     let plan = plan(&input);
     let beside = plan.assign.iter().filter(|assign| assign.cluster.0.as_u128() == 1).count();
@@ -145,7 +145,7 @@ fn what_fits_beside_the_gang_may_start_where_it_is_kept() {
 
 #[test]
 fn the_gang_starts_as_soon_as_what_was_there_before_is_over() {
-    let mut input = starving(13);
+    let mut input = starving(97);
     input.clusters[0].attempts.clear();
     let plan = plan(&input);
     assert!(plan.assign.iter().any(|assign| assign.job == input.waiting[0].job), "{plan:?}");
@@ -153,7 +153,7 @@ fn the_gang_starts_as_soon_as_what_was_there_before_is_over() {
 
 #[test]
 fn work_that_started_after_a_gang_starved_does_not_move_the_hold() {
-    let mut input = starving(20);
+    let mut input = starving(110);
     let late = Timestamp(0).plus_millis(STARVES_AFTER_MS + 1);
     input.clusters[0].attempts[0].assigned_at = late;
     let plan = plan(&input);
@@ -164,7 +164,7 @@ fn work_that_started_after_a_gang_starved_does_not_move_the_hold() {
 fn what_borrows_keeps_nothing_while_a_guaranteed_job_waits() {
     let tree =
         [queue("lab", None, None), queue("a", Some("lab"), Some(0)), queue("b", Some("lab"), Some(16))];
-    let mut input = starving(12);
+    let mut input = starving(96);
     input.policy = policy(&tree);
     input.waiting.push(Waiting { submitted_at: input.now, ..job_of("b", 30, 8) });
     let told = plan(&input);

@@ -350,8 +350,8 @@ fn a_gang_for_which_a_cluster_is_kept_takes_back_what_it_is_guaranteed() {
     };
     stops(&mut world, 10);
     world.submit(job_of("b", 9, 4));
-    let plan = world.step(14 * HOUR);
+    let plan = world.step(100 * HOUR);
     assert!(sentence(&plan, 9).ends_with("east is kept for it"), "{}", sentence(&plan, 9));
     stops(&mut world, 0);
-    assert_eq!(stopped(&world.step(14 * HOUR + 1)), [(2, 9)]);
+    assert_eq!(stopped(&world.step(100 * HOUR + 1)), [(2, 9)]);
 }
