@@ -229,9 +229,7 @@ mod tests {
             try_this: String::new(),
             with: Vec::new(),
         };
-        let (sentence, note) = (String::new(), String::new());
-        let blockers = Arc::new(vec![blocker]);
-        let blocked = Blocked { job, position: 1, queue_length: 9, sentence, blockers, borrows: false, note };
+        let blocked = Blocked { job, blockers: Arc::new(vec![blocker]), borrows: false, note: String::new() };
         let query = "select class_id from job where id = $1";
         let class = sqlx::query_scalar(query).bind(job.0).fetch_one(store.pool()).await.unwrap();
         let mut db = store.pool().acquire().await.unwrap();

@@ -304,11 +304,6 @@ pub struct Assign {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Blocked {
     pub job: JobId,
-    /// Place among those that keep waiting in its queue, from 1.
-    pub position: u32,
-    pub queue_length: u32,
-    /// What the job's page says.
-    pub sentence: String,
     /// First those of which one change is enough, the most actionable first; never empty. Equal jobs share them.
     pub blockers: Arc<Vec<Blocker>>,
     /// Whether it could start only beyond what is left of a guarantee. Those that do not stand before in their queue.
@@ -333,6 +328,7 @@ impl Blocked {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Plan {
     pub assign: Vec<Assign>,
+    /// Of each queue in the order of its line.
     pub blocked: Vec<Blocked>,
     /// Who is asked to stop, and for whom; their jobs are among the blocked ones.
     pub making: Vec<Making>,

@@ -19,7 +19,6 @@ use crate::{
         site::{Open, open},
         turns::Turns,
     },
-    id::JobId,
     sentence::amount,
 };
 
@@ -51,8 +50,7 @@ fn finished(mut pass: Pass<'_>) -> (Plan, u64) {
     if plan.cut {
         return (plan, packings);
     }
-    let placed: Vec<JobId> = plan.assign.iter().map(|assign| assign.job).collect();
-    (Plan { blocked: blocked(pass, &placed), ..plan }, packings)
+    (Plan { blocked: blocked(pass), ..plan }, packings)
 }
 
 /// What a pass that has placed all that it can decided.

@@ -23,7 +23,7 @@ fn a_full_set_is_told_and_the_job_goes_where_there_is_room() {
         ..Input::default()
     });
     assert_eq!(codes(&alone.blocked[0]), ["CLUSTER_FULL"]);
-    assert!(alone.blocked[0].sentence.contains("one agent may hold"), "{:?}", alone.blocked);
+    assert!(alone.blocked[0].blockers[0].sentence.contains("one agent may hold"), "{:?}", alone.blocked);
     let west = cluster(2, "west", &[res(8, 8, 8)]);
     let both = Input { clusters: vec![nearly_full(1, "east"), west], waiting: vec![job], ..Input::default() };
     let told = plan(&both);

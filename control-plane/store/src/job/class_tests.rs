@@ -44,9 +44,7 @@ fn full(job: JobId, sentence: &str) -> Blocked {
         try_this: String::new(),
         with: Vec::new(),
     };
-    let (sentence, note) = (String::new(), String::new());
-    let blockers = Arc::new(vec![blocker]);
-    Blocked { job, position: 1, queue_length: 9, sentence, blockers, borrows: false, note }
+    Blocked { job, blockers: Arc::new(vec![blocker]), borrows: false, note: String::new() }
 }
 
 async fn class_of(store: &Store, job: JobId) -> ClassId {

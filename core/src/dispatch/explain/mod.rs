@@ -11,7 +11,7 @@ mod tests;
 mod view;
 mod whatif;
 
-use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
+use std::{cmp::Reverse, sync::Arc};
 
 pub use self::phrase::{MOST_OVERTAKERS, Place, waits};
 
@@ -35,9 +35,8 @@ use crate::{
     time::Timestamp,
 };
 
-/// Every job that still waits, with its place in its queue and its blockers.
-pub(super) fn blocked(mut pass: Pass<'_>, placed: &[JobId]) -> Vec<Blocked> {
-    let overtakers = overtakers(&pass, placed);
+/// Every job that still waits, with its blockers, those of a queue in the order of its line.
+pub(super) fn blocked(mut pass: Pass<'_>) -> Vec<Blocked> {
     let strict: Vec<_> = pass.groups.iter().map(|group| pass.quotas.limits(group.place)).collect();
     pass.release_kept_quota();
     pass.release_claimed_quota();
@@ -58,7 +57,7 @@ pub(super) fn blocked(mut pass: Pass<'_>, placed: &[JobId]) -> Vec<Blocked> {
         left.push(Left::new(coming.job, false, Arc::new(vec![waits]), pass.input.now));
     }
     left.sort_by_key(Left::order);
-    told(&pass, &left, &overtakers)
+    left.into_iter().map(|left| told(&pass, left)).collect()
 }
 
 /// A job that keeps waiting.
@@ -81,36 +80,11 @@ impl<'a> Left<'a> {
     }
 }
 
-type Overtakers<'a> = BTreeMap<&'a str, Vec<(Timestamp, JobId)>>;
-
-/// Jobs that were placed in this pass, by queue, the oldest first.
-fn overtakers<'a>(pass: &Pass<'a>, placed: &[JobId]) -> Overtakers<'a> {
-    let placed: std::collections::BTreeSet<&JobId> = placed.iter().collect();
-    let mut overtakers = Overtakers::new();
-    for job in pass.input.waiting.iter().filter(|job| placed.contains(&job.job)) {
-        overtakers.entry(job.queue.as_str()).or_default().push((job.submitted_at, job.job));
-    }
-    overtakers.values_mut().for_each(|jobs| jobs.sort_unstable());
-    overtakers
-}
-
-/// One entry for each job; `left` is sorted by queue and place.
-fn told(pass: &Pass<'_>, left: &[Left<'_>], overtakers: &Overtakers<'_>) -> Vec<Blocked> {
-    let mut blocked = Vec::with_capacity(left.len());
-    for queue in left.chunk_by(|a, b| a.job.queue == b.job.queue) {
-        let length = u32::try_from(queue.len()).unwrap_or(u32::MAX);
-        let placed = overtakers.get(queue[0].job.queue.as_str()).map_or(&[][..], Vec::as_slice);
-        for (position, Left { job, blockers, borrows, .. }) in (1..).zip(queue) {
-            let later = placed.len() - placed.partition_point(|other| *other < (job.submitted_at, job.job));
-            let mut note = kept_for(pass, job);
-            note.push_str(if pass.claimed.cut.contains(&job.job) { CUT } else { "" });
-            let place = Place { position, length, about: false, of_about: false };
-            let sentence = waits(&job.queue, Some(place), later, blockers, &note);
-            let (job, borrows, blockers) = (job.job, *borrows, Arc::clone(blockers));
-            blocked.push(Blocked { job, position, queue_length: length, sentence, blockers, borrows, note });
-        }
-    }
-    blocked
+fn told(pass: &Pass<'_>, left: Left<'_>) -> Blocked {
+    let Left { job, borrows, blockers, .. } = left;
+    let mut note = kept_for(pass, job);
+    note.push_str(if pass.claimed.cut.contains(&job.job) { CUT } else { "" });
+    Blocked { job: job.job, blockers, borrows, note }
 }
 
 fn kept_for(pass: &Pass<'_>, job: &Waiting) -> String {

@@ -123,8 +123,8 @@ fn a_starving_gang_has_its_cluster_kept_and_others_hear_of_it() {
     let places: Vec<u128> = old.assign.iter().map(|assign| assign.cluster.0.as_u128()).collect();
     assert_eq!(places, [2, 2], "only the other cluster takes singles");
     let gang = old.blocked.iter().find(|blocked| blocked.job == input.waiting[0].job).unwrap();
-    assert_eq!(gang.position, 1);
-    assert!(gang.sentence.ends_with("it has waited long, so east is kept for it"), "{}", gang.sentence);
+    assert_eq!(old.blocked[0].job, gang.job, "the first in line");
+    assert!(gang.note.ends_with("it has waited long, so east is kept for it"), "{}", gang.note);
     let single = &old.blocked[1];
     assert_eq!(codes(single), ["RESERVED", "CLUSTER_FULL"]);
     assert_eq!(

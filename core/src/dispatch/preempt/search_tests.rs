@@ -10,6 +10,7 @@ use crate::{
     dispatch::{
         Input, plan,
         policy_tests::{job_of, queue},
+        tests::says,
     },
     quota::{Reclaim, Within},
 };
@@ -41,7 +42,7 @@ fn a_bound_that_is_met_makes_the_job_wait_or_leaves_clusters_uncompared_and_is_t
     for steps in (0..8_000).step_by(20) {
         let bounded = with_steps(&input, steps);
         let Some(making) = bounded.making.first() else {
-            let sentence = &bounded.blocked[0].sentence;
+            let sentence = says(&bounded.blocked[0]);
             assert!(sentence.ends_with("was not found in the steps that a pass has for this"), "{sentence}");
             waited += 1;
             continue;
@@ -72,7 +73,7 @@ fn a_job_that_costs_much_leaves_steps_for_those_behind_it() {
     let plan = with_steps(&input, 16_000);
     let cut = |number: u128| {
         let blocked = plan.blocked.iter().find(|one| one.job.0.as_u128() == number).unwrap();
-        blocked.sentence.ends_with("has for this")
+        blocked.note.ends_with("has for this")
     };
     assert_eq!((cut(98), cut(99), stopped(&plan).len()), (true, false, 4));
 }

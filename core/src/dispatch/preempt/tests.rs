@@ -10,6 +10,7 @@ use crate::{
     dispatch::{
         Cause, Standing, Waiting,
         policy_tests::{job_of, queue},
+        tests::says,
     },
     quota::{Queue, Reclaim, Within},
 };
@@ -32,8 +33,8 @@ fn filled(tree: &[Queue], clusters: &[(&str, i64)], gpus: &[i64]) -> World {
     world
 }
 
-fn sentence(plan: &crate::dispatch::Plan, number: u128) -> &str {
-    &plan.blocked.iter().find(|one| one.job.0.as_u128() == number).unwrap().sentence
+fn sentence(plan: &crate::dispatch::Plan, number: u128) -> String {
+    says(plan.blocked.iter().find(|one| one.job.0.as_u128() == number).unwrap())
 }
 
 #[test]
@@ -57,7 +58,7 @@ fn the_borrower_that_loses_least_stops_and_both_are_told() {
     assert_eq!(stopped(&plan), [], "its room is being made already");
     assert_eq!(
         sentence(&plan, 9),
-        "queued in b, 1st of 1: waits for job-4 to stop on east (stop asked 10 s ago); what comes free there is kept for it"
+        "queued in research: waits for job-4 to stop on east (stop asked 10 s ago); what comes free there is kept for it"
     );
 }
 
