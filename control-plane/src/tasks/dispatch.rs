@@ -1,10 +1,13 @@
 //! The dispatcher's loop: one snapshot, one plan, one transaction per batch of assignments and one for all that keep waiting.
 //!
-//! Jobs that wait are read and told by classes of equal ones, so a pass costs the number of classes and of placements.
+//! Jobs that wait are read and told by classes of equal ones, so a pass costs the number of classes and of placements. Of a queue
+//! with very many classes a pass looks at a part, and the next ones at the others in turn.
 //! Invariant: an assignment is committed only if the job still waits and the cluster is still accepted; whatever the
 //! plan did not foresee is seen by the next pass.
 
 mod assign;
+#[cfg(test)]
+mod classes_tests;
 mod explain;
 mod preempt;
 
@@ -13,6 +16,7 @@ use squadron_store::{
     Result,
     job::{
         class,
+        heads::Lost,
         waiting::{self, Snapshot},
     },
     term::{self, Term},
@@ -24,6 +28,8 @@ use crate::{clock, state::AppState, wake::Topic};
 
 /// Assignments in one transaction, at most.
 const BATCH: usize = 100;
+/// What a class waited for is known so long after the last of its jobs waited, in milliseconds: thirty days.
+const HISTORY_MS: i64 = 30 * 24 * 3_600_000;
 
 /// Looks at every class of waiting jobs once.
 pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
@@ -32,7 +38,8 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
         return Ok(Left::Nothing);
     }
     let stragglers = give_classes(app, &term).await?;
-    let Snapshot { input, classes } = snapshot(app).await?;
+    let Snapshot { input, classes, lost, turns } = snapshot(app).await?;
+    let anew = restore_classes(app, &term, &lost).await? || stragglers;
     let (input, plan) = decide(input).await;
     let mut whole = true;
     for batch in plan.assign.chunks(BATCH) {
@@ -53,8 +60,25 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
     if plan.cut {
         return Ok(Left::More);
     }
-    explain::explain(app, &term, &input.waiting, &plan.blocked, &classes).await?;
-    Ok(if stragglers { Left::More } else { Left::Nothing })
+    explain::explain(app, &term, (&input.waiting, &plan.blocked), &classes, &turns).await?;
+    Ok(if anew { Left::More } else { Left::Nothing })
+}
+
+/// Removes some classes of which no job has waited for long.
+pub async fn sweep(app: &AppState, holder: Uuid) -> Result<Left> {
+    let Some(term) = duty::hold(app, "dispatch", holder).await? else { return Ok(Left::NotOurs) };
+    let now = clock::now();
+    let (looked, gone) = app
+        .store
+        .txn("dispatch.retire", &term, |db, term| {
+            Box::pin(async move {
+                term::check(db, term).await?;
+                class::retire(db, now.plus_millis(-HISTORY_MS), now).await
+            })
+        })
+        .await?;
+    tracing::debug!(looked, gone, "classes of which no job waits");
+    Ok(Left::Nothing)
 }
 
 /// Gives classes to jobs without one. Answers whether there were any.
@@ -64,6 +88,21 @@ async fn give_classes(app: &AppState, term: &Term) -> Result<bool> {
             Box::pin(async move {
                 term::check(db, term).await?;
                 Ok(class::give(db).await? > 0)
+            })
+        })
+        .await
+}
+
+/// Makes classes anew that are lost. Answers whether there were any.
+async fn restore_classes(app: &AppState, term: &Term, lost: &[Lost]) -> Result<bool> {
+    if lost.is_empty() {
+        return Ok(false);
+    }
+    app.store
+        .txn("dispatch.restore", &(term, lost), |db, (term, lost)| {
+            Box::pin(async move {
+                term::check(db, term).await?;
+                Ok(class::restore(db, lost).await? > 0)
             })
         })
         .await
@@ -80,9 +119,9 @@ async fn decide(input: Input) -> (Input, Plan) {
 
 async fn snapshot(app: &AppState) -> Result<Snapshot> {
     let silence = app.settings.silence(clock::now());
-    let Snapshot { input, classes } = app
+    let Snapshot { input, classes, lost, turns } = app
         .store
         .txn("dispatch.snapshot", &silence, |db, silence| Box::pin(waiting::snapshot(db, *silence)))
         .await?;
-    Ok(Snapshot { input: Input { terms: app.settings.preemption(), ..input }, classes })
+    Ok(Snapshot { input: Input { terms: app.settings.preemption(), ..input }, classes, lost, turns })
 }

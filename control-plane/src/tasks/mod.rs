@@ -41,8 +41,8 @@ use crate::{
 const EVERY: Duration = Duration::from_secs(1);
 /// Incidents end by minutes and hours, not by seconds.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
-/// Packages are kept for days.
-const PACKAGES_EVERY: Duration = Duration::from_secs(60);
+/// Packages, and classes of which no job waits, are kept for days.
+const KEEPING_EVERY: Duration = Duration::from_secs(60);
 
 /// Runs all tasks as `holder` until `stop`, then leaves the duties to the next process.
 pub async fn run_until(stop: CancellationToken, app: AppState) {
@@ -76,13 +76,16 @@ async fn run(app: AppState, holder: Uuid) {
         forever(
             &app,
             holder,
-            Task::new("dispatch", Topic::Dispatch, |app, holder| Box::pin(dispatch::pass(app, holder)))
+            Task {
+                idle: Some((KEEPING_EVERY, |app, holder| Box::pin(dispatch::sweep(app, holder)))),
+                ..Task::new("dispatch", Topic::Dispatch, |app, holder| Box::pin(dispatch::pass(app, holder)))
+            }
         ),
         forever(
             &app,
             holder,
             Task {
-                idle: Some((PACKAGES_EVERY, |app, holder| Box::pin(packages::pass(app, holder)))),
+                idle: Some((KEEPING_EVERY, |app, holder| Box::pin(packages::pass(app, holder)))),
                 ..Task::new("release", Topic::Dispatch, |app, holder| Box::pin(release::pass(app, holder)))
             }
         ),

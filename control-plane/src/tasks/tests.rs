@@ -194,7 +194,7 @@ async fn a_job_waits_that_would_make_the_desired_set_longer_than_an_agent_may_ho
     let first = fixture::queued(&app.store, "first").await;
     settle(&app, holder).await;
     assert_eq!(row(&app, first.id).await.state, JobState::Assigned);
-    let long = "update job set rayjob = repeat('x', $1::integer)";
+    let long = "update attempt set manifest_bytes = $1";
     fixture::execute(&app.store, long, i64::try_from(squadron_core::desired::LIMIT).unwrap() - 4_096).await;
     let second = fixture::queued(&app.store, "second").await;
     settle(&app, holder).await;

@@ -8,15 +8,17 @@
 #[cfg(test)]
 mod tests;
 
+use crate::{
+    Result, Store, at,
+    job::said::{self, Said},
+    stamp,
+};
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     dispatch::{Assign, Blocker, Choice},
     id::{AttemptId, ClusterId, JobId},
     time::Timestamp,
 };
-use uuid::Uuid;
-
-use crate::{Result, Store, at, job::verdict::cause, stamp};
 
 /// Rows of one job's own that are kept besides its placements.
 pub const KEPT: i32 = 100;
@@ -114,64 +116,33 @@ pub async fn note(
     Ok(())
 }
 
-/// A wait of one job that its class does not share.
-#[derive(Clone, Debug)]
-pub(crate) struct Wait<'a> {
-    pub(crate) job: JobId,
-    pub(crate) sentence: String,
-    pub(crate) blockers: &'a [Blocker],
-}
-
 /// Writes why jobs wait that hear something of their own, for those about which people see something new. Call it in the
 /// transaction that writes the same for the jobs. No job may come twice.
-pub(crate) async fn note_blocked(db: &mut PgConnection, waits: &[Wait<'_>], by: By) -> Result<()> {
-    if waits.is_empty() {
-        return Ok(());
-    }
-    let jobs: Vec<Uuid> = waits.iter().map(|one| one.job.0).collect();
-    let done = sqlx::query(
-        "with said as (
-             select * from unnest($1::uuid[], $2::text[], $3::text[], $4::jsonb[]) as s (job_id, cause, sentence, blockers)
-         ), newest as (
-             select s.job_id, d.number, d.outcome = 'blocked' and d.cause = s.cause as same
-             from said s, lateral (select number, outcome, cause from decision where job_id = s.job_id
-                                   order by number desc limit 1) d
-         ), told as (
-             update decision d set sentence = s.sentence, blockers = s.blockers, term = $5, last_at = $6,
-                    times = d.times + 1
-             from said s join newest n using (job_id)
-             where d.job_id = n.job_id and d.number = n.number and n.same
-         )
-         insert into decision (job_id, number, outcome, cause, sentence, blockers, term, first_at, last_at)
-         select s.job_id, coalesce(n.number, 0) + 1, 'blocked', s.cause, s.sentence, s.blockers, $5, $6, $6
-         from said s left join newest n using (job_id) where n.same is not true",
-    )
-    .bind(&jobs)
-    .bind(waits.iter().map(|one| cause(one.blockers)).collect::<Vec<_>>())
-    .bind(waits.iter().map(|one| one.sentence.as_str()).collect::<Vec<_>>())
-    .bind(waits.iter().map(|one| Json(one.blockers)).collect::<Vec<_>>())
-    .bind(by.term)
-    .bind(at(by.now))
-    .execute(&mut *db)
-    .await?;
-    if done.rows_affected() > 0 {
-        forget_old(db, &jobs).await?;
-    }
-    Ok(())
+pub(crate) async fn note_blocked(db: &mut PgConnection, waits: &[Said<'_>], by: By) -> Result<()> {
+    said::note(db, waits, by, (WRITE, FORGET, KEPT)).await
 }
 
-async fn forget_old(db: &mut PgConnection, jobs: &[Uuid]) -> Result<()> {
-    sqlx::query(
-        "delete from decision d using unnest($1::uuid[]) as j (job_id)
-         where d.job_id = j.job_id and d.outcome = 'blocked'
-           and d.number <= (select max(number) from decision where job_id = j.job_id) - $2",
+const WRITE: &str = "
+    with said as (
+        select * from unnest($1::uuid[], $2::text[], $3::text[], $4::jsonb[]) as s (job_id, cause, sentence, blockers)
+    ), newest as (
+        select s.job_id, d.number, d.outcome = 'blocked' and d.cause = s.cause as same
+        from said s, lateral (select number, outcome, cause from decision where job_id = s.job_id
+                              order by number desc limit 1) d
+    ), told as (
+        update decision d set sentence = s.sentence, blockers = s.blockers, term = $5, last_at = $6,
+               times = d.times + 1
+        from said s join newest n using (job_id)
+        where d.job_id = n.job_id and d.number = n.number and n.same
     )
-    .bind(jobs)
-    .bind(KEPT)
-    .execute(db)
-    .await?;
-    Ok(())
-}
+    insert into decision (job_id, number, outcome, cause, sentence, blockers, term, first_at, last_at)
+    select s.job_id, coalesce(n.number, 0) + 1, 'blocked', s.cause, s.sentence, s.blockers, $5, $6, $6
+    from said s left join newest n using (job_id) where n.same is not true";
+
+const FORGET: &str = "
+    delete from decision d using unnest($1::uuid[]) as j (job_id)
+    where d.job_id = j.job_id and d.outcome = 'blocked'
+      and d.number <= (select max(number) from decision where job_id = j.job_id) - $2";
 
 impl Store {
     /// Decisions of a job, the newest first, from the one before `before` on.

@@ -14,6 +14,7 @@ use squadron_store::{
     decision::By,
     job::{
         class::{self, ClassId},
+        heads::{self, Turn},
         own_wait::{self, Own},
         verdict::{self, Verdict},
     },
@@ -26,24 +27,29 @@ use crate::{clock, state::AppState};
 pub(super) async fn explain(
     app: &AppState,
     term: &Term,
-    waiting: &[Waiting],
-    blocked: &[Blocked],
+    (waiting, blocked): (&[Waiting], &[Blocked]),
     classes: &BTreeMap<JobId, ClassId>,
+    turns: &[Turn],
 ) -> Result<()> {
     let (verdicts, own) = sorted(waiting, blocked, classes);
     let sizes = waiting.iter().filter_map(|job| Some((*classes.get(&job.job)?, job.size())));
     let sizes: BTreeMap<ClassId, f64> = sizes.collect();
     let (news, alone) = app
         .store
-        .txn("dispatch.explain", &(term, sizes, verdicts, own), |db, (term, sizes, verdicts, own)| {
-            Box::pin(async move {
-                term::check(db, term).await?;
-                let by = By { term: term.number, now: clock::now() };
-                class::note_sizes(db, sizes).await?;
-                let alone = own_wait::save(db, own, by).await?;
-                Ok((verdict::save(db, verdicts, by).await?, alone))
-            })
-        })
+        .txn(
+            "dispatch.explain",
+            &(term, sizes, verdicts, own, turns),
+            |db, (term, sizes, verdicts, own, turns)| {
+                Box::pin(async move {
+                    term::check(db, term).await?;
+                    let by = By { term: term.number, now: clock::now() };
+                    heads::turned(db, turns).await?;
+                    class::note_sizes(db, sizes).await?;
+                    let alone = own_wait::save(db, own, by).await?;
+                    Ok((verdict::save(db, verdicts, by).await?, alone))
+                })
+            },
+        )
         .await?;
     let hears =
         |job: &JobId| alone.contains(job) || classes.get(job).is_some_and(|class| news.contains(class));

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use uuid::Uuid;
+
 use super::*;
 use crate::{
     job::{
@@ -40,9 +42,8 @@ fn by(millis: i64) -> By {
 
 async fn note(store: &Store, class: ClassId, told: Option<&Blocked>, millis: i64) {
     let mut db = store.pool().acquire().await.unwrap();
-    let verdict = |told| Verdict { class, queue: "research", borrows: false, told: Some(told) };
-    let verdicts: Vec<_> = told.map(verdict).into_iter().collect();
-    verdict::save(&mut db, &verdicts, by(millis)).await.unwrap();
+    let verdict = Verdict { class, queue: "research", borrows: false, told };
+    verdict::save(&mut db, &[verdict], by(millis)).await.unwrap();
 }
 
 async fn class_of(store: &Store, job: JobId) -> ClassId {

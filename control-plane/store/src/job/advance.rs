@@ -173,10 +173,11 @@ async fn save_attempts(db: &mut PgConnection, steps: &[Step], generations: &Gene
     sqlx::query(
         "insert into attempt (job_id, number, cluster_id, state, object_name, chosen_because, ended_because, assigned_at,
                               created_at, running_at, ended_at, desired, removed_at, released_generation,
-                              changed_generation, first_generation)
+                              changed_generation, first_generation, manifest_bytes)
          select s.job_id, s.number, s.cluster_id, s.state, s.object_name, s.chosen_because, s.ended_because, s.assigned_at,
                 s.created_at, s.running_at, s.ended_at, s.desired, s.removed_at, case when not s.desired then s.changed end,
-                coalesce(s.changed, 0), coalesce(s.changed, 0)
+                coalesce(s.changed, 0), coalesce(s.changed, 0),
+                (select octet_length(rayjob) from job where id = s.job_id)
          from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[],
                      $8::timestamptz[], $9::timestamptz[], $10::timestamptz[], $11::timestamptz[], $12::boolean[],
                      $13::timestamptz[], $14::bigint[])

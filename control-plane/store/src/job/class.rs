@@ -1,7 +1,8 @@
 //! Classes: waiting jobs of a queue that are equal to the dispatcher.
 //!
 //! Invariant: a class is named by its content, so whoever interns the same shape means the same row; a job that waits has its
-//! class, or none until the next pass gives it one. What classes wait for is in [`super::verdict`]. Repaired by the next pass.
+//! class, or none until the next pass gives it one. What classes wait for is in [`super::verdict`]. One that had no job that waits
+//! for long is removed with its history; nobody who takes it at that moment is held up, because the next pass makes it anew.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +12,20 @@ use squadron_core::{
     desired,
     dispatch::{Shape, Waiting, program},
     id::{ClusterId, JobId},
+    time::Timestamp,
 };
 use uuid::Uuid;
 
-use super::{NewJob, gang};
-use crate::{Result, Store, StoreError, stamp};
+use super::{NewJob, gang, heads::Lost};
+use crate::{Result, Store, StoreError, at, stamp};
 
 /// The name of a class.
 pub type ClassId = Uuid;
 
 /// Jobs that get their class in one pass.
 const STRAGGLERS: i64 = 5_000;
+/// Classes that are looked at for whether they can go, at a time.
+const IDLE: i64 = 1_000;
 
 impl NewJob {
     /// The job as the dispatcher will look at it.
@@ -109,7 +113,7 @@ macro_rules! waiting {
     ($rest:literal) => {
         concat!(
             "select id, name, queue, submitted_at, gang, pinned_cluster, preferences, priority, program,
-                    octet_length(rayjob)::bigint as manifest from job ",
+                    octet_length(rayjob)::bigint as manifest, class_id from job ",
             $rest
         )
     };
@@ -140,6 +144,72 @@ pub async fn give(db: &mut PgConnection) -> Result<usize> {
     .execute(db)
     .await?;
     Ok(jobs.len())
+}
+
+/// Makes classes anew that jobs name and that are not there or cannot be read, each from its oldest job that waits. Answers how
+/// many it made.
+pub async fn restore(db: &mut PgConnection, lost: &[Lost]) -> Result<usize> {
+    if lost.is_empty() {
+        return Ok(0);
+    }
+    let (queues, ids): (Vec<&str>, Vec<ClassId>) =
+        lost.iter().map(|(queue, id)| (queue.as_str(), *id)).unzip();
+    let rows = sqlx::query(waiting!(
+        "where id in (select first.id from unnest($1::text[], $2::uuid[]) as l (queue, class_id) cross join lateral (
+                          select id from job where queue = l.queue and class_id = l.class_id and (state = 'queued') is true
+                          order by submitted_at, id limit 1) first)"
+    ))
+    .bind(queues)
+    .bind(&ids)
+    .fetch_all(&mut *db)
+    .await?;
+    let (mut old, mut classes) = (Vec::<ClassId>::new(), Vec::new());
+    for row in &rows {
+        old.push(row.try_get("class_id")?);
+        classes.push(Interned::of(&read_job(row)?)?);
+    }
+    sqlx::query("delete from job_class where id = any ($1)").bind(ids).execute(&mut *db).await?;
+    make(db, &classes).await?;
+    // Another version of this program may name it in another way.
+    sqlx::query(
+        "update job set class_id = s.id from unnest($1::text[], $2::uuid[], $3::uuid[]) as s (queue, old, id)
+         where s.old <> s.id and job.queue = s.queue and job.class_id = s.old and (job.state = 'queued') is true",
+    )
+    .bind(classes.iter().map(|class| class.queue.as_str()).collect::<Vec<_>>())
+    .bind(old)
+    .bind(classes.iter().map(|class| class.id).collect::<Vec<_>>())
+    .execute(db)
+    .await?;
+    Ok(classes.len())
+}
+
+/// Removes classes that had no job that waits since `before`, with their histories; those of which a job waits or runs stay.
+/// Answers how many it looked at, and how many are gone.
+pub async fn retire(db: &mut PgConnection, before: Timestamp, now: Timestamp) -> Result<(i64, i64)> {
+    let row = sqlx::query(
+        "with due as (
+             select id, queue from job_class where idle_since < $1 order by idle_since limit $3 for update
+         ), live as (
+             select j.class_id from attempt a join job j on j.id = a.job_id
+             where a.ended_at is null and exists (select 1 from due)
+         ), used as (
+             select id from due
+             where exists (select 1 from job j where j.queue = due.queue and j.class_id = due.id and (j.state = 'queued') is true)
+                or id in (select class_id from live)
+         ), kept as (
+             update job_class c set idle_since = $2 from used where c.id = used.id
+         ), gone as (
+             delete from job_class c using due where c.id = due.id and not exists (select 1 from used where used.id = due.id)
+             returning c.id
+         )
+         select (select count(*) from due) as looked, (select count(*) from gone) as gone",
+    )
+    .bind(at(before))
+    .bind(at(now))
+    .bind(IDLE)
+    .fetch_one(db)
+    .await?;
+    Ok((row.try_get("looked")?, row.try_get("gone")?))
 }
 
 /// The class that a job has with this priority, made if need be. Call it in the transaction that adds the job.

@@ -1,8 +1,10 @@
 //! Heads: of each class of waiting jobs the oldest ones, which is all that a pass has to look at.
 //!
 //! Invariant: of a class are read as many as could start or have room made for them in one pass, and whether more wait; jobs
-//! with a claim are read wherever they stand. Of a queue with very many classes those at the head of its line are looked at.
+//! with a claim are read wherever they stand. Of a queue with very many classes those at the head of its line are looked at in
+//! every pass and the others in turn, in the order of their ids, from the one on where the last pass ended.
 //! Fails safe: where more could start than was read, [`squadron_core::dispatch::Plan::cut`] ends the pass, and the next goes on.
+//! Jobs of a class that is not there, or cannot be read, are told as lost and get theirs anew.
 
 use std::{
     cmp::Reverse,
@@ -22,14 +24,31 @@ use squadron_core::{
 use super::class::ClassId;
 use crate::{Result, stamp};
 
-/// Classes of a queue that are looked at, all of them as long as there are no more.
+/// Classes of a queue that one pass looks at, all of them as long as there are no more.
 pub(crate) const CLASSES: i64 = 1_000;
-/// Where a queue has more, those of so many jobs at the head of its line are.
+/// Where a queue has more, so many of these are looked at because it is their turn, and the others for their place in its line.
+const IN_TURN: i64 = CLASSES / 2;
+/// Jobs at the head of such a line among whose classes the first are found.
 const HEAD: i64 = 10_000;
-/// Jobs of a queue that one pass reads, about: those of the class whose first job stands first in the line as many as could
-/// start, then those of the next, and of each at least [`LEAST`].
+/// Jobs of a queue that one pass reads, about: half of them evenly of all classes, the others of the class whose first job stands
+/// first in the line, as many as could start, then of the next.
 const READ: u64 = 4_000;
-const LEAST: u64 = 16;
+/// Jobs of each class that are read if they could start, at most, before the first in line get more.
+const EACH: u64 = 16;
+
+/// What a pass looks at of the jobs that wait.
+#[derive(Default)]
+pub(super) struct Heads {
+    pub(super) jobs: Vec<(Waiting, ClassId)>,
+    pub(super) lost: Vec<Lost>,
+    pub(super) turns: Vec<Turn>,
+}
+
+/// A class of a queue that jobs name and that is not there or cannot be read.
+pub type Lost = (String, ClassId);
+
+/// A queue of whose classes one part is looked at after the other, with the last of this part; `None` at the end of a round.
+pub type Turn = (String, Option<ClassId>);
 
 /// A class with jobs that wait.
 struct Live {
@@ -43,10 +62,20 @@ struct Live {
 }
 
 /// Waiting jobs that a pass over this fleet looks at, with the class of each.
-pub async fn heads(db: &mut PgConnection, fleet: &Input) -> Result<Vec<(Waiting, ClassId)>> {
+pub(super) async fn heads(db: &mut PgConnection, fleet: &Input) -> Result<Heads> {
     let claimed = claimed(db, fleet).await?;
-    let mut classes = live(db, &claimed).await?;
+    let (named, turns) = named(db, &claimed).await?;
+    let (mut classes, lost) = live(db, &named).await?;
     limit(&mut classes, fleet, &claimed);
+    Ok(Heads { jobs: oldest(db, &classes, &claimed).await?, lost, turns })
+}
+
+/// The oldest jobs of these classes, and those that have a claim.
+async fn oldest(
+    db: &mut PgConnection,
+    classes: &[Live],
+    claimed: &[PgRow],
+) -> Result<Vec<(Waiting, ClassId)>> {
     let rows = sqlx::query(
         "select c.place, j.id, j.name, j.submitted_at
          from unnest($1::uuid[], $2::text[], $3::bigint[]) with ordinality as c (id, queue, most, place)
@@ -66,7 +95,7 @@ pub async fn heads(db: &mut PgConnection, fleet: &Input) -> Result<Vec<(Waiting,
         read(class, of_class, &mut heads)?;
     }
     let known: BTreeSet<JobId> = heads.iter().map(|(job, _)| job.job).collect();
-    for row in &claimed {
+    for row in claimed {
         let class =
             classes.iter().find(|class| row.try_get::<ClassId, _>("class_id").is_ok_and(|id| id == class.id));
         if let Some(class) = class.filter(|_| row.try_get("id").is_ok_and(|id| !known.contains(&JobId(id)))) {
@@ -102,7 +131,7 @@ async fn claimed(db: &mut PgConnection, fleet: &Input) -> Result<Vec<PgRow>> {
     if fleet.claims.is_empty() {
         return Ok(Vec::new());
     }
-    let query = "select id, name, submitted_at, class_id from job
+    let query = "select id, name, queue, submitted_at, class_id from job
                  where id = any ($1) and state = 'queued' and class_id is not null order by submitted_at, id";
     let ids: Vec<_> = fleet.claims.iter().map(|claim| claim.job.0).collect();
     Ok(sqlx::query(query).bind(ids).fetch_all(db).await?)
@@ -118,10 +147,11 @@ fn limit(classes: &mut [Live], fleet: &Input, claimed: &[PgRow]) {
     }
     classes.sort_by(|a, b| line(a).cmp(&line(b)));
     for of_queue in classes.chunk_by_mut(|a, b| a.queue == b.queue) {
-        let needs: Vec<u64> = of_queue.iter().map(|class| vacancy.most(&class.shape).max(1)).collect();
+        let need = |class: &Live| vacancy.most(&class.shape).max(1).saturating_add(made_room);
+        let needs: Vec<u64> = of_queue.iter().map(need).collect();
         for (class, most) in of_queue.iter_mut().zip(shared(&needs)) {
-            let taken = made_room + with_claim.get(&class.id).copied().unwrap_or(0);
-            class.most = i64::try_from(most + taken).unwrap_or(i64::MAX);
+            let most = most.saturating_add(with_claim.get(&class.id).copied().unwrap_or(0));
+            class.most = i64::try_from(most).unwrap_or(i64::MAX);
         }
     }
 }
@@ -133,7 +163,8 @@ fn line(class: &Live) -> (&str, Reverse<i32>, Timestamp, ClassId) {
 
 /// What of [`READ`] each class gets of what it needs, the first in line first.
 fn shared(needs: &[u64]) -> Vec<u64> {
-    let least = |need: &u64| (*need).min(LEAST);
+    let even = (READ / 2 / (needs.len() as u64).max(1)).clamp(1, EACH);
+    let least = |need: &u64| (*need).min(even);
     let mut left = READ.saturating_sub(needs.iter().map(least).sum());
     let share = |need: &u64| {
         let more = (need - least(need)).min(left);
@@ -143,72 +174,124 @@ fn shared(needs: &[u64]) -> Vec<u64> {
     needs.iter().map(share).collect()
 }
 
-/// The classes of jobs that wait. Of a queue that has too many, those at the head of its line.
-async fn live(db: &mut PgConnection, claimed: &[PgRow]) -> Result<Vec<Live>> {
+/// Queues with their classes of jobs that wait, and where the turns of those queues end that have too many.
+async fn named(db: &mut PgConnection, claimed: &[PgRow]) -> Result<(BTreeSet<Lost>, Vec<Turn>)> {
+    let mut found = by_queue(&jump(db, None, CLASSES + 1).await?)?;
+    let most = usize::try_from(CLASSES).unwrap_or(usize::MAX);
+    let many: Vec<String> =
+        found.iter().filter(|(_, ids)| ids.len() > most).map(|(queue, _)| queue.clone()).collect();
+    found.retain(|_, ids| ids.len() <= most);
+    let mut named: BTreeSet<Lost> = pairs(found).collect();
+    let mut turns = Vec::with_capacity(many.len());
+    if !many.is_empty() {
+        named.extend(pairs(by_queue(&at_head(db, &many).await?)?));
+        let in_turn = by_queue(&jump(db, Some(&many), IN_TURN).await?)?;
+        let is_whole = |ids: &Vec<ClassId>| i64::try_from(ids.len()).is_ok_and(|count| count == IN_TURN);
+        let last = |queue: &String| in_turn.get(queue).filter(|ids| is_whole(ids))?.last().copied();
+        turns.extend(many.iter().map(|queue| (queue.clone(), last(queue))));
+        named.extend(pairs(in_turn));
+    }
+    named.extend(pairs(by_queue(claimed)?));
+    Ok((named, turns))
+}
+
+fn by_queue(rows: &[PgRow]) -> Result<BTreeMap<String, Vec<ClassId>>> {
     let mut found = BTreeMap::<String, Vec<ClassId>>::new();
-    for row in &jump(db).await? {
+    for row in rows {
         found.entry(row.try_get("queue")?).or_default().push(row.try_get("class_id")?);
     }
-    let most = usize::try_from(CLASSES).unwrap_or(usize::MAX);
-    let (many, few): (Vec<_>, Vec<_>) = found.into_iter().partition(|(_, classes)| classes.len() > most);
-    let mut ids: Vec<ClassId> = few.into_iter().flat_map(|(_, classes)| classes).collect();
-    if !many.is_empty() {
-        let queues: Vec<String> = many.into_iter().map(|(queue, _)| queue).collect();
-        ids.extend(at_head(db, &queues).await?);
-    }
-    ids.extend(claimed.iter().filter_map(|row| row.try_get::<ClassId, _>("class_id").ok()));
+    Ok(found)
+}
+
+fn pairs(of: BTreeMap<String, Vec<ClassId>>) -> impl Iterator<Item = (String, ClassId)> {
+    of.into_iter().flat_map(|(queue, ids)| ids.into_iter().map(move |id| (queue.clone(), id)))
+}
+
+/// These classes, and those of them that are not there or cannot be read.
+async fn live(db: &mut PgConnection, named: &BTreeSet<Lost>) -> Result<(Vec<Live>, Vec<Lost>)> {
     let rows = sqlx::query(
         "select c.id, c.queue, c.shape, first.submitted_at from job_class c cross join lateral (
              select submitted_at from job where queue = c.queue and class_id = c.id and (state = 'queued') is true
              order by submitted_at, id limit 1) first
          where c.id = any ($1)",
     )
-    .bind(ids)
+    .bind(named.iter().map(|(_, id)| *id).collect::<Vec<_>>())
     .fetch_all(db)
     .await?;
-    rows.iter()
-        .map(|row| {
-            let shape = row.try_get::<Json<Shape>, _>("shape")?.0;
-            let submitted_at = stamp(row.try_get("submitted_at")?);
-            Ok(Live { id: row.try_get("id")?, queue: row.try_get("queue")?, shape, submitted_at, most: 1 })
-        })
-        .collect()
+    let mut classes = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let (id, queue): (ClassId, String) = (row.try_get("id")?, row.try_get("queue")?);
+        match row.try_get::<Json<Shape>, _>("shape") {
+            Ok(shape) => {
+                let submitted_at = stamp(row.try_get("submitted_at")?);
+                classes.push(Live { id, queue, shape: shape.0, submitted_at, most: 1 });
+            }
+            Err(error) => {
+                tracing::warn!(class = %id, queue, %error, "a class cannot be read and is made anew");
+            }
+        }
+    }
+    let known: BTreeSet<ClassId> = classes.iter().map(|class| class.id).collect();
+    let lost = named.iter().filter(|(_, id)| !known.contains(id)).cloned().collect();
+    Ok((classes, lost))
 }
 
-/// Queues with their classes, found by jumping from one to the next in the index; one more than is looked at.
-async fn jump(db: &mut PgConnection) -> Result<Vec<PgRow>> {
+/// Queues with their classes, found by jumping from one to the next in the index, so many at most: of all queues from the first
+/// class on, or of these from the one on where the last turn ended.
+async fn jump(db: &mut PgConnection, queues: Option<&[String]>, most: i64) -> Result<Vec<PgRow>> {
     let rows = sqlx::query(
         "select q.name as queue, known.class_id
-         from queue q cross join lateral (
+         from (select name, case when $1::text[] is null then null else looked_after end as after from queue
+               where $1 is null or name = any ($1)) q
+         cross join lateral (
              with recursive found (class_id, n) as (
-                 (select class_id, 1 from job where queue = q.name and (state = 'queued') is true and class_id is not null
-                  order by class_id limit 1)
+                 (select class_id, 1 from job where queue = q.name and (state = 'queued') is true
+                  and class_id > coalesce(q.after, '00000000-0000-0000-0000-000000000000') order by class_id limit 1)
                  union all
                  select next.class_id, found.n + 1 from found cross join lateral (
                      select class_id from job where queue = q.name and (state = 'queued') is true and class_id > found.class_id
                      order by class_id limit 1) next
-                 where found.n <= $1
+                 where found.n < $2
              )
-             select class_id from found) known",
+             select class_id from found) known
+         order by q.name, known.class_id",
     )
-    .bind(CLASSES)
+    .bind(queues)
+    .bind(most)
     .fetch_all(db)
     .await?;
     Ok(rows)
 }
 
-/// Classes of the jobs at the head of the lines of these queues.
-async fn at_head(db: &mut PgConnection, queues: &[String]) -> Result<Vec<ClassId>> {
-    Ok(sqlx::query_scalar(
-        "select distinct first.class_id from unnest($1::text[]) as q (name) cross join lateral (
-             select class_id from job where queue = q.name and state = 'queued'
-             order by -(priority::bigint), submitted_at, id limit $2) first
-         where first.class_id is not null",
+/// The first classes of the jobs at the head of the lines of these queues.
+async fn at_head(db: &mut PgConnection, queues: &[String]) -> Result<Vec<PgRow>> {
+    let rows = sqlx::query(
+        "select q.name as queue, first.class_id from unnest($1::text[]) as q (name) cross join lateral (
+             select class_id from (
+                 select class_id, row_number() over (order by -(priority::bigint), submitted_at, id) as place
+                 from (select class_id, priority, submitted_at, id from job where queue = q.name and state = 'queued'
+                       order by -(priority::bigint), submitted_at, id limit $2) head) numbered
+             where class_id is not null group by class_id order by min(place) limit $3) first",
     )
     .bind(queues)
     .bind(HEAD)
+    .bind(CLASSES - IN_TURN)
     .fetch_all(db)
-    .await?)
+    .await?;
+    Ok(rows)
+}
+
+/// The next pass goes on behind these. Call it with the verdicts of the pass.
+pub async fn turned(db: &mut PgConnection, turns: &[Turn]) -> Result<()> {
+    if !turns.is_empty() {
+        let query = "
+            update queue set looked_after = t.after from unnest($1::text[], $2::uuid[]) as t (name, after)
+            where queue.name = t.name and queue.looked_after is distinct from t.after";
+        let (queues, after): (Vec<&str>, Vec<Option<ClassId>>) =
+            turns.iter().map(|(queue, after)| (queue.as_str(), *after)).unzip();
+        sqlx::query(query).bind(queues).bind(after).execute(db).await?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -218,8 +301,10 @@ mod tests {
     #[test]
     fn the_first_in_line_gets_what_it_needs_and_everyone_something() {
         assert_eq!(shared(&[10, 5_000, 7]), [10, READ - 17, 7]);
-        assert_eq!(shared(&[9_000, 9_000, 3]), [READ - LEAST - 3, LEAST, 3]);
+        assert_eq!(shared(&[9_000, 9_000, 3]), [READ - EACH - 3, EACH, 3]);
         let many = shared(&[5_000; 1_000]);
-        assert!(many.iter().all(|most| *most == LEAST), "what everyone gets is not cut");
+        assert_eq!((many[0], many[999], many.iter().sum::<u64>()), (READ / 2 + 2, 2, READ));
+        let too_many = shared(&[5; 5_000]);
+        assert!(too_many.iter().all(|most| *most == 1), "what everyone gets is not cut");
     }
 }

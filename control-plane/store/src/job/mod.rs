@@ -6,8 +6,10 @@ pub mod advance;
 pub mod class;
 #[cfg(test)]
 mod class_tests;
+#[cfg(test)]
+mod class_turn_tests;
 pub mod class_wait;
-mod heads;
+pub mod heads;
 mod held;
 pub mod line;
 pub mod own_wait;
@@ -17,6 +19,7 @@ mod place_tests;
 pub mod priority;
 #[cfg(test)]
 mod quota_tests;
+pub(crate) mod said;
 #[cfg(test)]
 mod tests;
 pub mod verdict;

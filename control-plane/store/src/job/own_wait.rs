@@ -12,10 +12,13 @@ use squadron_core::{
 };
 use uuid::Uuid;
 
-use super::verdict::{REFRESH_MS, reason};
+use super::{
+    said::Said,
+    verdict::{REFRESH_MS, reason},
+};
 use crate::{
     Result, at,
-    decision::{self, By, Wait},
+    decision::{self, By},
 };
 
 /// What one job hears.
@@ -73,12 +76,12 @@ pub async fn save(db: &mut PgConnection, own: &[Own<'_>], by: By) -> Result<BTre
     .await?;
     let differ = rows.iter().map(|row| Ok(JobId(row.try_get("job_id")?)));
     let differ: BTreeSet<JobId> = differ.collect::<Result<_>>()?;
-    let waits: Vec<Wait<'_>> = own
+    let said: Vec<Said<'_>> = own
         .iter()
         .filter(|one| differ.contains(&one.told.job))
-        .map(|one| Wait { job: one.told.job, sentence: one.sentence(), blockers: &one.told.blockers })
+        .map(|one| Said { of: one.told.job.0, sentence: one.sentence(), blockers: &one.told.blockers })
         .collect();
-    decision::note_blocked(db, &waits, by).await?;
+    decision::note_blocked(db, &said, by).await?;
     news.extend(differ);
     Ok(news)
 }

@@ -38,8 +38,8 @@ const _: () = assert!(PATIENCE_MS == 7_200_000, "as in the macro above");
 pub const EXACT: i64 = 10_000;
 /// Jobs from one mark to the next.
 const STEP: i64 = 5_000;
-/// Later jobs of each state that are looked at when those are counted that went first.
-const LOOKED_AT: i64 = 10_000;
+/// Later jobs of each state, the newest first, that are looked at when those are counted that went first.
+pub(super) const LOOKED_AT: i64 = 10_000;
 
 /// Which part of a line a job stands in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -215,7 +215,7 @@ impl Store {
                      as s (state)
                  cross join lateral (
                      select 1 from (select id from job where queue = $1 and state = s.state
-                                    and (submitted_at, id) > ($2, $3) limit $5) j
+                                    and (submitted_at, id) > ($2, $3) order by submitted_at desc, id desc limit $5) j
                      where exists (select 1 from attempt where job_id = j.id) limit $4) one
                  limit $4) placed",
         )

@@ -279,6 +279,37 @@ async fn what_attempts_hold_is_read_from_their_class_and_from_the_job_where_it_i
 }
 
 #[tokio::test]
+async fn the_size_of_a_set_is_counted_without_the_jobs() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    let job = fixture::queued(&store, "a").await;
+    assign(&store, job.id, east).await;
+    fixture::execute(&store, "update job set rayjob = '' where $1 > 0", 1).await;
+    let bytes = async || {
+        let judge = Judge { now: NOW, after_ms: 1 };
+        let input = store.txn("test", &(), |db, ()| Box::pin(waiting::fleet(db, judge))).await.unwrap();
+        (input.clusters[0].set.attempts, input.clusters[0].set.bytes)
+    };
+    assert_eq!(bytes().await, (1, job.rayjob.len() as u64));
+    fixture::execute(&store, "update attempt set manifest_bytes = null where $1 > 0", 1).await;
+    assert_eq!(bytes().await, (1, 0), "an older version placed it, so the job is asked");
+}
+
+#[tokio::test]
+async fn of_those_that_came_later_the_newest_are_looked_at_for_whether_they_went_first() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    super::class_tests::flood(&store, "flood", place::LOOKED_AT + 1).await;
+    fixture::execute(&store, "update job set state = 'cancelled' where $1 > 0", 1).await;
+    let oldest = store.job("f1").await.unwrap().unwrap().id;
+    fixture::attempt(&store, oldest, east, NOW).await;
+    let key = LineKey::new(Part::Unlooked, 0, Timestamp(0), JobId(Uuid::nil()));
+    assert_eq!(store.overtakers("flood", key, 5).await.unwrap(), 0, "10,000 later ones never got a place");
+    fixture::execute(&store, "delete from job where name = 'f' || $1", place::LOOKED_AT + 1).await;
+    assert_eq!(store.overtakers("flood", key, 5).await.unwrap(), 1);
+}
+
+#[tokio::test]
 async fn a_key_stands_for_one_body() {
     use crate::idempotency::{Found, Key, find, insert};
     let store = testing::store().await;

@@ -2,7 +2,8 @@
 //!
 //! Invariant: what is said of a class holds for each of its jobs that waits, also for one that came after it was written, but
 //! for jobs that hear something of their own ([`super::own_wait`]). Only classes about which something changed are written, and
-//! the others when what is known of them grows old. Repaired by the next pass, which judges all of them anew.
+//! the others when what is known of them grows old. What is said holds until it is said anew or none of the class waits any more.
+//! Repaired by the next pass, which judges all of them anew, or those whose turn it is.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +13,7 @@ use squadron_core::{
     time::Timestamp,
 };
 
-use super::{
-    class::ClassId,
-    class_wait::{self, Told},
-};
+use super::{class::ClassId, class_wait, said::Said};
 use crate::{Result, at, decision::By};
 
 /// Age of a decision that is written again although nothing changed, in milliseconds.
@@ -42,8 +40,8 @@ impl Verdict<'_> {
     }
 }
 
-/// Writes why classes wait; all others wait for nothing any more. Answers those about which people see something new. No class
-/// may come twice.
+/// Writes why classes wait; all others of which no job waits wait for nothing any more. Answers those about which people see
+/// something new. No class may come twice.
 pub async fn save(db: &mut PgConnection, verdicts: &[Verdict<'_>], by: By) -> Result<BTreeSet<ClassId>> {
     clear(db, verdicts, by.now).await?;
     let rows = sqlx::query(
@@ -58,7 +56,7 @@ pub async fn save(db: &mut PgConnection, verdicts: &[Verdict<'_>], by: By) -> Re
          )
          update job_class c set borrows = s.borrows, reason = s.reason, cause = s.cause, sentence = s.sentence,
                 blockers = s.blockers, since = case when old.others then $8 else c.since end,
-                decided_at = case when s.told then $8 end
+                decided_at = case when s.told then $8 end, idle_since = null
          from said s join old on old.id = s.id
          where c.id = s.id and (old.differs or c.decided_at <= $9)
          returning c.id, old.differs",
@@ -80,10 +78,9 @@ pub async fn save(db: &mut PgConnection, verdicts: &[Verdict<'_>], by: By) -> Re
     }
     let (mut told, mut quiet) = (Vec::new(), Vec::new());
     for one in verdicts.iter().filter(|one| news.contains(&one.class)) {
-        let (class, blockers) = (one.class, one.blockers());
         match one.told {
-            Some(_) => told.push(Told { class, cause: cause(blockers), sentence: one.sentence(), blockers }),
-            None => quiet.push(class),
+            Some(_) => told.push(Said { of: one.class, sentence: one.sentence(), blockers: one.blockers() }),
+            None => quiet.push(one.class),
         }
     }
     class_wait::note(db, &told, by).await?;
@@ -102,15 +99,17 @@ pub(crate) fn cause(blockers: &[Blocker]) -> String {
     words.map(|word| word.trim_end().to_owned()).collect::<Vec<_>>().join("; ")
 }
 
-/// No job of any other class waits, or none was looked at.
+/// Of these others no job waits.
 async fn clear(db: &mut PgConnection, verdicts: &[Verdict<'_>], now: Timestamp) -> Result<()> {
     let gone: Vec<ClassId> = sqlx::query_scalar(
-        "update job_class set borrows = null, decided_at = null, reason = '', cause = '', sentence = '', blockers = '[]',
-                since = null
-         where borrows is not null and not exists (select 1 from unnest($1::uuid[]) as s (id) where s.id = job_class.id)
+        "update job_class c set borrows = null, decided_at = null, reason = '', cause = '', sentence = '', blockers = '[]',
+                since = null, idle_since = $2
+         where borrows is not null and not exists (select 1 from unnest($1::uuid[]) as s (id) where s.id = c.id)
+           and not exists (select 1 from job j where j.queue = c.queue and j.class_id = c.id and (j.state = 'queued') is true)
          returning id",
     )
     .bind(verdicts.iter().map(|one| one.class).collect::<Vec<_>>())
+    .bind(at(now))
     .fetch_all(&mut *db)
     .await?;
     class_wait::over(db, &gone, now).await

@@ -15,7 +15,11 @@ use squadron_core::{
     silence::{Judge, Word},
 };
 
-use super::{class::ClassId, heads, held};
+use super::{
+    class::ClassId,
+    heads::{self, Heads, Lost, Turn},
+    held,
+};
 use crate::{
     Result, Store, at,
     attempt::attempt_id,
@@ -39,6 +43,10 @@ pub struct Snapshot {
     pub input: Input,
     /// Of the jobs that wait.
     pub classes: BTreeMap<JobId, ClassId>,
+    /// Classes to be made anew, with [`super::class::restore`].
+    pub lost: Vec<Lost>,
+    /// What comes next where not all classes were looked at, for [`heads::turned`].
+    pub turns: Vec<Turn>,
 }
 
 /// What one pass looks at, as it was at one moment. What stops would cost is left out where nothing may be stopped. Call it
@@ -48,17 +56,17 @@ pub async fn snapshot(db: &mut PgConnection, silence: Judge) -> Result<Snapshot>
     if input.policy.preempts() || !input.claims.is_empty() {
         preempt::add_stakes(db, &mut input.clusters).await?;
     }
-    let heads = heads::heads(db, &input).await?;
-    let classes = heads.iter().map(|(job, class)| (job.job, *class)).collect();
-    input.waiting = heads.into_iter().map(|(job, _)| job).collect();
+    let Heads { jobs, lost, turns } = heads::heads(db, &input).await?;
+    let classes = jobs.iter().map(|(job, class)| (job.job, *class)).collect();
+    input.waiting = jobs.into_iter().map(|(job, _)| job).collect();
     run_time::expect(db, &mut input.waiting).await?;
     add_prices(db, &mut input).await?;
-    Ok(Snapshot { input, classes })
+    Ok(Snapshot { input, classes, lost, turns })
 }
 
 /// Counts the jobs that wait behind those that were read and are equal to them. Call it in the snapshot's transaction.
 pub async fn count_behind(db: &mut PgConnection, snapshot: &mut Snapshot) -> Result<()> {
-    let Snapshot { input, classes } = snapshot;
+    let Snapshot { input, classes, .. } = snapshot;
     let mut last: Vec<&mut Waiting> = input.waiting.iter_mut().filter(|job| job.behind > 0).collect();
     let counts: Vec<i64> = sqlx::query_scalar(
         "select (select count(*) from job where queue = s.queue and class_id = s.class_id and (state = 'queued') is true
@@ -154,8 +162,9 @@ async fn clusters(db: &mut PgConnection, silence: Judge) -> Result<Clusters> {
 /// How much the clusters should hold.
 async fn add_sets(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
     let rows = sqlx::query(
-        "select a.cluster_id, count(*) as attempts, sum(octet_length(j.rayjob))::bigint as bytes
-         from attempt a join job j on j.id = a.job_id where a.desired group by a.cluster_id",
+        "select cluster_id, count(*) as attempts,
+                sum(coalesce(manifest_bytes, (select octet_length(rayjob) from job where id = job_id)))::bigint as bytes
+         from attempt where desired group by cluster_id",
     )
     .fetch_all(db)
     .await?;
