@@ -1,10 +1,11 @@
 //! Turns: whose job is looked at next.
 //!
 //! Owns the order. Within a queue: jobs within a guarantee first, then those of higher priority, then by [`Urgency`], then the
-//! older. Between queues of one tree, level by level from the root: those within a guarantee first, then the smaller weighted
-//! share of what is borrowed, then who used much less lately ([`Uses`]), then by urgency, then who uses less of its guarantee,
-//! then the older job. Between trees, which share nothing: the same without shares. Queues that are not limited have no
-//! guarantee. Equal jobs stand in one group, of which only the first is compared.
+//! older. Between queues of one tree, level by level from the root: those within a guarantee first, then by urgency, where what is
+//! used beyond a guarantee makes a job count as larger, then the smaller weighted share of what is borrowed, then who used much
+//! less lately ([`Uses`]), then who uses less of its guarantee, then the older job. While no run time is foretold, urgency tells
+//! nobody apart. Between trees, which share nothing: the same without shares. Queues that are not limited have no guarantee. Equal
+//! jobs stand in one group, of which only the first is compared.
 
 use std::{
     cmp::Reverse,

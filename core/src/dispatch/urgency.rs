@@ -1,4 +1,4 @@
-//! Urgency: which of two jobs goes first where nothing declared tells them apart.
+//! Urgency: which of two jobs goes first where neither a guarantee nor a priority tells them apart.
 //!
 //! Owns the trade of short against old work: the size of a job, which is what it asks for times how long it is expected to run,
 //! over a patience that grows with its wait. So short work goes first, and everybody's turn comes. Invariant: made of sums,
