@@ -94,6 +94,9 @@ pub struct Face {
     /// Empty where the agent did not tell them: every node of Kubernetes has labels.
     pub labels: Labels,
     pub taints: Vec<Taint>,
+    /// Those that pods which ask for GPUs are given the tolerations of, by the flavor of the node.
+    #[serde(skip)]
+    pub lifted: Vec<Taint>,
 }
 
 impl Face {
@@ -118,8 +121,13 @@ impl Face {
 
     /// Whether its owner can take it away at any time. A node without labels was not told, so it may be.
     pub fn may_be_spot(&self) -> bool {
-        self.labels.is_empty() || SPOT_LABELS.iter().any(|(name, value)| self.label(name) == Some(value))
+        self.labels.is_empty() || name_spot(&self.labels)
     }
+}
+
+/// Whether the labels mark nodes that their owner can take away at any time.
+pub fn name_spot(labels: &Labels) -> bool {
+    SPOT_LABELS.iter().any(|(name, value)| labels.get(*name).is_some_and(|has| has == value))
 }
 
 impl Taint {
@@ -127,6 +135,17 @@ impl Taint {
     pub fn is_condition(&self) -> bool {
         self.key.starts_with("node.kubernetes.io/")
             || self.key.starts_with("node.cloudprovider.kubernetes.io/")
+    }
+
+    /// Whether it is named and valued as a label of nodes that can be taken away, as clouds and their guides do it.
+    pub fn names_spot(&self) -> bool {
+        SPOT_LABELS.contains(&(self.key.as_str(), self.value.as_str()))
+    }
+
+    /// What tolerates this taint and no other.
+    pub fn toleration(&self) -> Toleration {
+        let Taint { key, value, effect } = self.clone();
+        Toleration { key, operator: "Equal".to_owned(), value, effect }
     }
 }
 
@@ -139,8 +158,20 @@ impl std::fmt::Display for Taint {
     }
 }
 
+impl std::fmt::Display for Toleration {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.operator.as_str(), self.key.as_str()) {
+            ("Exists", "") => write!(f, "*")?,
+            ("Exists", key) => write!(f, "{key}")?,
+            (_, key) => write!(f, "{key}={}", self.value)?,
+        }
+        if self.effect.is_empty() { Ok(()) } else { write!(f, ":{}", self.effect) }
+    }
+}
+
 impl Toleration {
-    fn tolerates(&self, taint: &Taint) -> bool {
+    /// Whether a pod with it may run on a node with the taint.
+    pub fn tolerates(&self, taint: &Taint) -> bool {
         let key = self.key.is_empty() || self.key == taint.key;
         let effect = self.effect.is_empty() || self.effect == taint.effect;
         key && effect
@@ -199,10 +230,20 @@ impl NodeWish {
     /// The first taint of the node that the pod does not tolerate. A taint named after a GPU resource is put up with by
     /// pods that ask for GPUs, because many clusters add that toleration at admission.
     pub fn kept_off_by<'a>(&self, face: &'a Face, gpus: i64) -> Option<&'a Taint> {
-        let tolerated = |taint: &&Taint| {
-            self.tolerations.iter().any(|one| one.tolerates(taint)) || (gpus > 0 && is_gpu(&taint.key))
-        };
-        face.taints.iter().find(|taint| !tolerated(taint))
+        let tolerated = |taint: &&Taint| self.tolerates(taint) || (gpus > 0 && is_gpu(&taint.key));
+        let lifted = face.lifted.iter().filter(|_| gpus <= 0);
+        face.taints.iter().chain(lifted).find(|taint| !tolerated(taint))
+    }
+
+    fn tolerates(&self, taint: &Taint) -> bool {
+        self.tolerations.iter().any(|one| one.tolerates(taint))
+    }
+
+    /// Accepts from now on only nodes that `other` requires as well, and puts up with what either does.
+    pub fn bind(&mut self, other: &NodeWish) {
+        self.affinity = both(&self.affinity, &other.affinity);
+        let new = other.tolerations.iter().filter(|one| !self.tolerations.contains(one)).cloned();
+        self.tolerations.extend(new.collect::<Vec<_>>());
     }
 
     /// Whether a pod that asks for `gpus` may run on the node as far as labels and taints go.
@@ -219,115 +260,24 @@ impl NodeWish {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn labels(pairs: &[(&str, &str)]) -> Labels {
-        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
-    }
-
-    fn taint(key: &str, value: &str, effect: &str) -> Taint {
-        Taint { key: key.into(), value: value.into(), effect: effect.into() }
-    }
-
-    fn toleration(key: &str, operator: &str, value: &str, effect: &str) -> Toleration {
-        Toleration { key: key.into(), operator: operator.into(), value: value.into(), effect: effect.into() }
-    }
-
-    fn requirement(key: &str, operator: &str, values: &[&str]) -> Requirement {
-        let values = values.iter().map(|value| (*value).to_owned()).collect();
-        Requirement { key: key.into(), operator: operator.into(), values }
-    }
-
-    fn face() -> Face {
-        Face { labels: labels(&[("gpu", "h100"), ("rack", "7")]), taints: vec![] }
-    }
-
-    #[test]
-    fn expressions_mean_what_they_mean_in_kubernetes() {
-        for (key, operator, values, expected) in [
-            ("gpu", "In", vec!["a100", "h100"], true),
-            ("gpu", "In", vec!["a100"], false),
-            ("zone", "In", vec!["a"], false),
-            ("gpu", "NotIn", vec!["h100"], false),
-            ("zone", "NotIn", vec!["a"], true),
-            ("gpu", "Exists", vec![], true),
-            ("zone", "Exists", vec![], false),
-            ("gpu", "DoesNotExist", vec![], false),
-            ("zone", "DoesNotExist", vec![], true),
-            ("rack", "Gt", vec!["6"], true),
-            ("rack", "Gt", vec!["7"], false),
-            ("rack", "Lt", vec!["8"], true),
-            ("gpu", "Lt", vec!["8"], false),
-            ("gpu", "InSomeLaterWay", vec!["x"], true),
-        ] {
-            let one = requirement(key, operator, &values);
-            assert_eq!(one.holds(&face().labels), expected, "{one}");
+/// The terms under which both hold. A term without expressions matches nothing, and nothing is required where there is no term.
+fn both(ours: &[Vec<Requirement>], others: &[Vec<Requirement>]) -> Vec<Vec<Requirement>> {
+    match (ours, others) {
+        ([], terms) | (terms, []) => terms.to_vec(),
+        _ => {
+            let pairs = ours.iter().flat_map(|one| others.iter().map(move |other| (one, other)));
+            let never = |one: &[Requirement], other: &[Requirement]| one.is_empty() || other.is_empty();
+            pairs
+                .map(
+                    |(one, other)| {
+                        if never(one, other) { Vec::new() } else { [one.clone(), other.clone()].concat() }
+                    },
+                )
+                .collect()
         }
-    }
-
-    #[test]
-    fn any_term_is_enough_and_an_empty_one_matches_nothing() {
-        let no = requirement("zone", "Exists", &[]);
-        let yes = requirement("gpu", "Exists", &[]);
-        let met =
-            |affinity: Vec<Vec<Requirement>>| NodeWish { affinity, ..NodeWish::default() }.is_met_by(&face());
-        assert!(met(vec![]));
-        assert!(met(vec![vec![no.clone()], vec![yes.clone()]]));
-        assert!(!met(vec![vec![no, yes]]));
-        assert!(!met(vec![vec![]]));
-    }
-
-    #[test]
-    fn tolerations_cover_key_value_and_effect() {
-        let tainted = taint("dedicated", "ml", "NoSchedule");
-        for (one, expected) in [
-            (toleration("dedicated", "", "ml", ""), true),
-            (toleration("dedicated", "Equal", "ml", "NoSchedule"), true),
-            (toleration("dedicated", "Equal", "web", ""), false),
-            (toleration("dedicated", "Exists", "", "NoExecute"), false),
-            (toleration("dedicated", "Exists", "", ""), true),
-            (toleration("", "Exists", "", ""), true),
-            (toleration("", "", "", ""), false),
-            (toleration("other", "Exists", "", ""), false),
-        ] {
-            assert_eq!(one.tolerates(&tainted), expected, "{one:?}");
-        }
-    }
-
-    #[test]
-    fn gpu_taint_keeps_off_only_pods_without_gpus() {
-        let face = Face { taints: vec![taint("nvidia.com/gpu", "present", "NoSchedule")], ..face() };
-        let wish = NodeWish::default();
-        assert!(wish.accepts(&face, 1));
-        assert_eq!(
-            wish.kept_off_by(&face, 0).map(ToString::to_string).as_deref(),
-            Some("nvidia.com/gpu=present:NoSchedule")
-        );
-    }
-
-    #[test]
-    fn a_node_that_can_be_taken_away_is_known_by_its_label_and_an_unknown_one_may_be() {
-        let wish = NodeWish { no_spot: true, ..NodeWish::default() };
-        let with = |pairs: &[(&str, &str)]| Face { labels: labels(pairs), taints: vec![] };
-        for (name, value) in SPOT_LABELS {
-            assert!(!wish.accepts(&with(&[(name, value)]), 0), "{name}");
-            assert!(NodeWish::default().accepts(&with(&[(name, value)]), 0));
-        }
-        assert!(wish.accepts(&with(&[("karpenter.sh/capacity-type", "on-demand")]), 0));
-        assert!(!wish.accepts(&Face::default(), 0), "its labels were not told");
-    }
-
-    #[test]
-    fn labels_that_were_not_told_match() {
-        let wish = NodeWish {
-            labels: labels(&[("gpu", "h100")]),
-            affinity: vec![vec![requirement("zone", "Exists", &[])]],
-            ..NodeWish::default()
-        };
-        assert!(wish.accepts(&Face::default(), 0));
-        assert!(!wish.accepts(&face(), 0), "the affinity");
-        assert!(!wish.selects(&Face { labels: labels(&[("gpu", "a100")]), taints: vec![] }));
     }
 }
+
+#[cfg(test)]
+#[path = "placement_tests.rs"]
+mod tests;

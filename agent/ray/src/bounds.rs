@@ -43,9 +43,15 @@ pub fn grace(template: &mut Value) {
     pod.insert("terminationGracePeriodSeconds".into(), wish.min(most).into());
 }
 
-/// Requires nodes that carry none of the labels of nodes that can be taken away. Terms of the affinity are alternatives, so
-/// each of them gets the requirement.
+/// Requires nodes that carry none of the labels of nodes that can be taken away.
 pub fn keep_off_spot(template: &mut Value) {
+    let steady = SPOT_LABELS.map(|(key, value)| json!({"key": key, "operator": "NotIn", "values": [value]}));
+    require(template, &[steady.to_vec()]);
+}
+
+/// Requires nodes that meet one of these alternatives, each a list of expressions, beside what the template requires itself.
+/// Its own terms are alternatives as well, so each is joined with each. A term that says nothing matches no node, and stays.
+pub(crate) fn require(template: &mut Value, alternatives: &[Vec<Value>]) {
     const PATH: [&str; 4] =
         ["spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
     let mut place = template;
@@ -54,16 +60,40 @@ pub fn keep_off_spot(template: &mut Value) {
         place = or_if_null(fields, field, json!({}));
     }
     let Some(required) = place.as_object_mut() else { return };
-    let terms = or_if_null(required, "nodeSelectorTerms", json!([{}]));
-    let steady = SPOT_LABELS.map(|(key, value)| json!({"key": key, "operator": "NotIn", "values": [value]}));
-    for term in terms.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
-        let expressions = or_if_null(term, "matchExpressions", json!([]));
-        expressions.as_array_mut().into_iter().for_each(|all| all.extend(steady.iter().cloned()));
+    let Some(terms) = or_if_null(required, "nodeSelectorTerms", json!([])).as_array_mut() else { return };
+    if terms.is_empty() {
+        terms.extend(alternatives.iter().map(|all| json!({"matchExpressions": all})));
+        return;
+    }
+    let own = std::mem::take(terms);
+    for term in own {
+        if says_nothing(&term) {
+            terms.push(term);
+        } else {
+            terms.extend(alternatives.iter().map(|all| joined(term.clone(), all)));
+        }
     }
 }
 
+fn says_nothing(term: &Value) -> bool {
+    ["matchExpressions", "matchFields"].iter().all(|field| object::list(term, &[field]).is_empty())
+}
+
+fn joined(mut term: Value, expressions: &[Value]) -> Value {
+    if let Some(fields) = term.as_object_mut()
+        && let Some(all) = or_if_null(fields, "matchExpressions", json!([])).as_array_mut()
+    {
+        all.extend_from_slice(expressions);
+    }
+    term
+}
+
 /// The field, which becomes `default` where it is absent or null: YAML writes null where everything below is left out.
-fn or_if_null<'a>(fields: &'a mut Map<String, Value>, field: &str, default: Value) -> &'a mut Value {
+pub(crate) fn or_if_null<'a>(
+    fields: &'a mut Map<String, Value>,
+    field: &str,
+    default: Value,
+) -> &'a mut Value {
     let value = fields.entry(field).or_insert(Value::Null);
     if value.is_null() {
         *value = default;
@@ -113,6 +143,10 @@ mod tests {
                 {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}}})
         };
         expected(required(Value::Null));
-        expected(required(json!([{"matchExpressions": null}])));
+        expected(required(json!([{"matchFields": [{"key": "metadata.name"}], "matchExpressions": null}])));
+        let nothing = required(json!([{"matchExpressions": null}, {}]));
+        let mut template = nothing.clone();
+        keep_off_spot(&mut template);
+        assert_eq!(template, nothing, "what matches no node must not match some afterwards");
     }
 }

@@ -5,6 +5,7 @@
 //! back what failed, and asks again. Names, labels, conditions and reasons are those of ray.io/v1.
 
 pub mod arrival;
+pub mod bind;
 pub mod bounds;
 pub mod cluster;
 pub mod crd;

@@ -10,21 +10,14 @@ use squadron_core::{
     resources::{Resources, is_gpu},
 };
 
-use super::{at, bounded_or_empty};
-
-/// Labels that name the GPU model, most telling first.
-const GPU_MODEL_LABELS: [&str; 4] = [
-    "nvidia.com/gpu.product",
-    "cloud.google.com/gke-accelerator",
-    "amd.com/gpu.product-name",
-    "gpu.intel.com/product",
-];
+use super::{at, bounded, bounded_or_empty};
 
 /// The fact of a node as the API server has it.
 pub fn node_fact(node: &Node) -> NodeFact {
     let meta = &node.metadata;
     let label = |name: &str| meta.labels.as_ref().and_then(|labels| labels.get(name));
     let status = node.status.clone().unwrap_or_default();
+    let face = face(node);
     NodeFact {
         name: meta.name.clone().unwrap_or_default(),
         uid: meta.uid.clone().unwrap_or_default(),
@@ -32,9 +25,9 @@ pub fn node_fact(node: &Node) -> NodeFact {
         unschedulable: node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false),
         capacity: status.capacity.as_ref().map(amounts).unwrap_or_default(),
         allocatable: status.allocatable.as_ref().map(amounts).unwrap_or_default(),
-        gpu_model: bounded_or_empty(GPU_MODEL_LABELS.iter().find_map(|name| label(name))),
+        gpu_model: bounded(face.gpu_model()),
         instance_type: bounded_or_empty(label("node.kubernetes.io/instance-type")),
-        face: face(node),
+        face,
         created_at: at(meta.creation_timestamp.as_ref()),
         gone: false,
     }
@@ -54,7 +47,7 @@ fn face(node: &Node) -> Face {
         })
         .collect();
     taints.sort();
-    Face { labels: node.metadata.labels.clone().unwrap_or_default(), taints }
+    Face { labels: node.metadata.labels.clone().unwrap_or_default(), taints, ..Face::default() }
 }
 
 /// A quantity that cannot be read counts as zero: nothing is promised that may not exist.

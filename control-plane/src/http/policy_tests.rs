@@ -4,7 +4,7 @@
 
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
-use squadron_core::{id::AttemptId, resources::Resources};
+use squadron_core::{dispatch::Bound, id::AttemptId, resources::Resources};
 use squadron_store::{attempt, testing::fixture};
 
 use super::jobs::tests::{MANIFEST, Room};
@@ -169,7 +169,9 @@ async fn queues_show_the_tree_and_what_is_used_of_it() {
     fixture::attempt(&room.app.store, job.id, east, fixture::NOW).await;
     let charge = [("any".to_owned(), Resources { cpu_milli: 3_000, ..Resources::default() })].into();
     let mut db = room.app.store.pool().acquire().await.unwrap();
-    attempt::charge(&mut db, &[(AttemptId { job: job.id, number: 1 }, &charge)]).await.unwrap();
+    attempt::charge(&mut db, &[(AttemptId { job: job.id, number: 1 }, &charge, &Bound::new())])
+        .await
+        .unwrap();
     let page = room.get("/api/v1/queues").await;
     let tree: Vec<(&str, u64)> = page["items"]
         .as_array()

@@ -12,6 +12,7 @@ use squadron_proto::{
     DESIRED_LIMIT,
     link::{AttemptRef, DesiredAttempt, DesiredState, Hello},
 };
+use squadron_ray::bind;
 use squadron_store::desired::{DesiredRow, Read};
 
 use super::{changes::Unread, stream::Session};
@@ -165,7 +166,7 @@ fn attempt(row: DesiredRow) -> DesiredAttempt {
         queue: row.queue,
         name: row.object_name,
         namespace: row.namespace,
-        manifest: row.manifest.unwrap_or_default(),
+        manifest: bind::in_text(row.manifest.unwrap_or_default(), &row.bound),
         on_lost: row.on_lost.word().to_owned(),
         accepted_by: row.accepted_by.map(|epoch| epoch.0),
         created: row.created,
@@ -175,7 +176,39 @@ fn attempt(row: DesiredRow) -> DesiredAttempt {
 
 #[cfg(test)]
 mod tests {
+    use squadron_core::{
+        dispatch::Bound,
+        id::JobId,
+        lease::Policy,
+        placement::{NodeWish, Toleration},
+    };
+    use uuid::Uuid;
+
     use super::*;
+
+    #[test]
+    fn the_manifest_of_an_attempt_says_what_its_pods_are_bound_to() {
+        let manifest = r#"{"spec": {"rayClusterSpec":{"headGroupSpec":{"template":{"spec":{}}}}}}"#;
+        let one = Toleration { operator: "Exists".into(), ..Toleration::default() };
+        let wish = NodeWish { tolerations: vec![one], ..NodeWish::default() };
+        let row = |bound: Bound| DesiredRow {
+            id: AttemptId { job: JobId(Uuid::nil()), number: 1 },
+            queue: "research".into(),
+            object_name: "train-1".into(),
+            namespace: "ml".into(),
+            manifest: Some(manifest.into()),
+            bound,
+            on_lost: Policy::Wait,
+            accepted_by: None,
+            created: false,
+            before: String::new(),
+        };
+        assert_eq!(attempt(row(Bound::new())).manifest, manifest);
+        let sent = attempt(row([("head".to_owned(), wish)].into())).manifest;
+        assert!(sent.contains(r#""tolerations":[{"operator":"Exists"}]"#), "{sent}");
+        let later = DesiredRow { manifest: None, ..row(Bound::new()) };
+        assert_eq!(attempt(later).manifest, "", "it travelled before");
+    }
 
     #[test]
     fn only_a_generation_of_this_stream_counts_as_applied() {

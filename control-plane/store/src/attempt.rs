@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
-    dispatch::{Usage, gang_total},
+    dispatch::{Bound, Usage, gang_total},
     id::{AttemptId, ClusterId, Epoch, JobId},
     time::Timestamp,
 };
@@ -79,15 +79,17 @@ pub async fn held(db: &mut PgConnection, named: &BTreeSet<Named>) -> Result<BTre
     Ok(held)
 }
 
-/// Notes what the queues of attempts are charged, in the transaction that assigns them.
-pub async fn charge(db: &mut PgConnection, charges: &[(AttemptId, &Usage)]) -> Result<()> {
+/// Notes what the queues of attempts are charged and what their pods are bound to, in the transaction that assigns them.
+pub async fn charge(db: &mut PgConnection, charges: &[(AttemptId, &Usage, &Bound)]) -> Result<()> {
     sqlx::query(
-        "update attempt set usage = s.usage from unnest($1::uuid[], $2::integer[], $3::jsonb[]) as s (job_id, number, usage)
+        "update attempt set usage = s.usage, bound = s.bound
+         from unnest($1::uuid[], $2::integer[], $3::jsonb[], $4::jsonb[]) as s (job_id, number, usage, bound)
          where attempt.job_id = s.job_id and attempt.number = s.number",
     )
-    .bind(charges.iter().map(|(attempt, _)| attempt.job.0).collect::<Vec<_>>())
-    .bind(charges.iter().map(|(one, _)| i32::try_from(one.number).unwrap_or(i32::MAX)).collect::<Vec<_>>())
-    .bind(charges.iter().map(|(_, usage)| Json(*usage)).collect::<Vec<_>>())
+    .bind(charges.iter().map(|(attempt, ..)| attempt.job.0).collect::<Vec<_>>())
+    .bind(charges.iter().map(|(one, ..)| i32::try_from(one.number).unwrap_or(i32::MAX)).collect::<Vec<_>>())
+    .bind(charges.iter().map(|(_, usage, _)| Json(*usage)).collect::<Vec<_>>())
+    .bind(charges.iter().map(|(.., bound)| Json(*bound)).collect::<Vec<_>>())
     .execute(db)
     .await?;
     Ok(())

@@ -24,8 +24,9 @@ pub async fn lock(db: &mut PgConnection) -> Result<i64> {
 
 /// Everything that is declared. Call it in a transaction whose reads see one moment, or behind [`lock`].
 pub async fn policy(db: &mut PgConnection) -> Result<Policy> {
-    let flavors =
-        sqlx::query("select name, node_labels from flavor order by name").fetch_all(&mut *db).await?;
+    let flavors = sqlx::query("select name, node_labels, tolerations from flavor order by name")
+        .fetch_all(&mut *db)
+        .await?;
     let classes = sqlx::query("select name, value, description from priority_class order by name")
         .fetch_all(&mut *db)
         .await?;
@@ -37,7 +38,11 @@ pub async fn policy(db: &mut PgConnection) -> Result<Policy> {
 }
 
 fn flavor(row: &PgRow) -> Result<Flavor> {
-    Ok(Flavor { name: row.try_get("name")?, node_labels: row.try_get::<Json<_>, _>("node_labels")?.0 })
+    Ok(Flavor {
+        name: row.try_get("name")?,
+        node_labels: row.try_get::<Json<_>, _>("node_labels")?.0,
+        tolerations: row.try_get::<Json<_>, _>("tolerations")?.0,
+    })
 }
 
 pub(crate) fn class(row: &PgRow) -> Result<PriorityClass> {
@@ -136,11 +141,12 @@ fn names(changes: &[Change], noun: Noun, wanted: impl Fn(Fate) -> bool) -> Names
 async fn put_flavors(db: &mut PgConnection, target: &Policy, names: &Names<'_>) -> Result<()> {
     for flavor in target.flavors.iter().filter(|flavor| names.contains(flavor.name.as_str())) {
         sqlx::query(
-            "insert into flavor (name, node_labels) values ($1, $2)
-             on conflict (name) do update set node_labels = excluded.node_labels",
+            "insert into flavor (name, node_labels, tolerations) values ($1, $2, $3)
+             on conflict (name) do update set node_labels = excluded.node_labels, tolerations = excluded.tolerations",
         )
         .bind(&flavor.name)
         .bind(Json(&flavor.node_labels))
+        .bind(Json(&flavor.tolerations))
         .execute(&mut *db)
         .await?;
     }

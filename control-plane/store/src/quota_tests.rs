@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use sqlx::Row;
-use squadron_core::quota::{
-    Flavor, Policy, Preemption, PriorityClass, Queue, Quota, Reclaim, Resource, Within, diff,
+use squadron_core::{
+    placement::Toleration,
+    quota::{Flavor, Policy, Preemption, PriorityClass, Queue, Quota, Reclaim, Resource, Within, diff},
 };
 
 use crate::{
@@ -29,12 +30,19 @@ fn queue(name: &str, parent: Option<&str>, gpus: &[(&str, i64)]) -> Queue {
     }
 }
 
+fn flavor(name: &str) -> Flavor {
+    let node_labels = [("gpu".into(), name.into())].into();
+    Flavor { name: name.into(), node_labels, ..Flavor::default() }
+}
+
+fn tolerates_spot() -> Toleration {
+    let (key, operator, effect) = ("spot".into(), "Exists".into(), "NoSchedule".into());
+    Toleration { key, operator, effect, ..Toleration::default() }
+}
+
 fn example() -> Policy {
     Policy {
-        flavors: vec![
-            Flavor { name: "a100".into(), node_labels: [("gpu".into(), "a100".into())].into() },
-            Flavor { name: "h100".into(), node_labels: [("gpu".into(), "h100".into())].into() },
-        ],
+        flavors: vec![Flavor { tolerations: vec![tolerates_spot()], ..flavor("a100") }, flavor("h100")],
         queues: vec![
             queue("acme", None, &[]),
             queue("acme/text", Some("acme"), &[("a100", 4), ("h100", 8)]),
@@ -141,11 +149,8 @@ fn variant(seed: u64) -> Policy {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     };
-    let flavors: Vec<Flavor> = ["a100", "h100", "l4"]
-        .into_iter()
-        .filter(|_| draw(3) > 0)
-        .map(|name| Flavor { name: name.into(), node_labels: [("gpu".into(), name.into())].into() })
-        .collect();
+    let flavors: Vec<Flavor> =
+        ["a100", "h100", "l4"].into_iter().filter(|_| draw(3) > 0).map(flavor).collect();
     let mut queues: Vec<Queue> = Vec::new();
     for name in ["a", "b", "c", "d", "e", "f"] {
         if draw(4) == 0 {

@@ -10,7 +10,9 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    dispatch::{Assign, Blocked, Blocker, Cluster, Held, Input, Plan, Stake, Waiting, plan::plan_of_read},
+    dispatch::{
+        Assign, Blocked, Blocker, Cluster, Held, Input, Plan, Stake, Waiting, plan::plan_of_read, quota::lift,
+    },
     id::{AttemptId, JobId},
     quota::{
         Policy, Resource,
@@ -100,7 +102,8 @@ pub struct Pair {
 
 /// Compares the policy of the snapshot with another one.
 pub fn prospect(input: &Input, other: &Policy) -> Prospect {
-    let changed = Input { policy: other.clone(), ..input.clone() };
+    let mut changed = Input { policy: other.clone(), ..input.clone() };
+    lift(&mut changed.clusters, other);
     let (before, after) = (plan_of_read(input), plan_of_read(&changed));
     let jobs: BTreeMap<JobId, &Waiting> = input.waiting.iter().map(|job| (job.job, job)).collect();
     let mut told =
@@ -115,9 +118,11 @@ pub fn prospect(input: &Input, other: &Policy) -> Prospect {
         }
     }
     told.stops = halts(&before, &after, input, &jobs);
-    told.claims = claims(&standings(&input.policy, &input.clusters), &standings(other, &input.clusters));
-    let once = |policy, plan: &Plan| standings(policy, &with(&input.clusters, &plan.assign, &jobs));
-    told.queues = pairs(once(&input.policy, &before), once(other, &after));
+    let now = |input: &Input| standings(&input.policy, &input.clusters);
+    told.claims = claims(&now(input), &now(&changed));
+    let once =
+        |input: &Input, plan: &Plan| standings(&input.policy, &with(&input.clusters, &plan.assign, &jobs));
+    told.queues = pairs(once(input, &before), once(&changed, &after));
     told
 }
 

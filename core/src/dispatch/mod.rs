@@ -64,7 +64,7 @@ pub use crate::dispatch::{
     plan::{moves, plan},
     preempt::{Claim, Making, Stake},
     program::program,
-    quota::Usage,
+    quota::{Bound, Usage},
     shape::{Shape, Vacancy},
     urgency::{PATIENCE_MS, Urgency},
 };
@@ -296,6 +296,8 @@ pub struct Assign {
     pub because: String,
     /// What its queue is charged until the attempt is over; empty when no flavor is declared.
     pub usage: Usage,
+    /// What keeps its pods on nodes of the flavors that they were placed on; empty when no flavor is declared.
+    pub bound: Bound,
     /// The candidates with every term, and what the other clusters lacked.
     pub choice: Choice,
 }

@@ -4,7 +4,7 @@
 //! tried before those that would be borrowed, then by name. Pods are placed first-fit decreasing over nodes in the order of
 //! their names. Invariant: it never claims a packing that does not exist. It may miss one that does, which makes a job wait.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     dispatch::{
@@ -19,6 +19,9 @@ pub(crate) type Kind = Option<usize>;
 
 /// What an attempt is charged, by index of the flavor.
 pub(crate) type Charge = BTreeMap<usize, Resources>;
+
+/// By role, the flavors of the nodes used for pods that ask for GPUs; empty when no flavor is declared.
+pub(crate) type Placed = BTreeMap<String, BTreeSet<Kind>>;
 
 /// What a queue may take of one flavor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,6 +50,7 @@ pub(crate) struct Packing {
     /// Indices of the nodes used, without repetition, ascending.
     pub(crate) nodes: Vec<usize>,
     pub(crate) charge: Charge,
+    pub(crate) kinds: Placed,
     /// What it costs an hour in 10⁻⁴ of the currency of the job's maximum; `None` for a job without one.
     pub(crate) price: Option<i64>,
 }
@@ -83,14 +87,14 @@ struct Search<'a> {
     kinds: &'a [Kind],
     /// What is left of each limit; `None` when the queue is not limited.
     limits: Option<Vec<Limit>>,
-    /// Node and requests of every pod that was placed.
-    put: Vec<(usize, Resources)>,
+    /// Node and part of every pod that was placed.
+    put: Vec<(usize, &'a GangPart)>,
     tries: u32,
 }
 
-impl Search<'_> {
-    fn parts(&mut self, parts: &[&GangPart]) -> Result<(), NoFit> {
-        let Some((part, rest)) = parts.split_first() else { return Ok(()) };
+impl<'a> Search<'a> {
+    fn parts(&mut self, parts: &[&'a GangPart]) -> Result<(), NoFit> {
+        let Some((&part, rest)) = parts.split_first() else { return Ok(()) };
         let mut problem = None;
         for choice in self.choices(part) {
             if self.tries == 0 {
@@ -117,7 +121,7 @@ impl Search<'_> {
         choices.into_iter().map(Some).collect()
     }
 
-    fn put_part(&mut self, part: &GangPart, choice: Option<usize>) -> Result<(), NoFit> {
+    fn put_part(&mut self, part: &'a GangPart, choice: Option<usize>) -> Result<(), NoFit> {
         self.charge(part, choice, 1);
         let flavor = choice.and_then(|at| self.limits.as_ref().map(|limits| limits[at].flavor));
         let mut from = 0;
@@ -125,7 +129,7 @@ impl Search<'_> {
             // Equal pods: nodes that were too full for the last one are so for this one.
             from = self.first_fit(part, flavor, from).ok_or_else(|| no_fit(part))?;
             self.left.nodes[from].1 = self.left.nodes[from].1 - part.requests;
-            self.put.push((from, part.requests));
+            self.put.push((from, part));
         }
         Ok(())
     }
@@ -148,24 +152,39 @@ impl Search<'_> {
     }
 
     fn undo(&mut self, part: &GangPart, choice: Option<usize>, before: usize) {
-        for (index, requests) in self.put.drain(before..) {
-            self.left.nodes[index].1 = self.left.nodes[index].1 + requests;
+        for (index, part) in self.put.drain(before..) {
+            self.left.nodes[index].1 = self.left.nodes[index].1 + part.requests;
         }
         self.charge(part, choice, -1);
     }
 
     fn found(self) -> Packing {
-        let mut charge = Charge::new();
-        for (index, requests) in &self.put {
-            if let Some(flavor) = self.kinds.get(*index).copied().flatten() {
-                let sum = charge.entry(flavor).or_default();
-                *sum = *sum + *requests;
+        let (mut charge, mut kinds) = (Charge::new(), Placed::new());
+        for (index, part) in &self.put {
+            let Some(kind) = self.kinds.get(*index) else { continue };
+            if let Some(flavor) = kind {
+                let sum = charge.entry(*flavor).or_default();
+                *sum = *sum + part.requests;
+            }
+            if part.requests.gpus > 0 {
+                note(&mut kinds, &part.role, *kind);
             }
         }
         let mut nodes: Vec<usize> = self.put.into_iter().map(|(index, _)| index).collect();
         nodes.sort_unstable();
         nodes.dedup();
-        Packing { left: self.left, nodes, charge, price: None }
+        Packing { left: self.left, nodes, charge, kinds, price: None }
+    }
+}
+
+fn note(kinds: &mut Placed, role: &str, kind: Kind) {
+    match kinds.get_mut(role) {
+        Some(known) => {
+            known.insert(kind);
+        }
+        None => {
+            kinds.insert(role.to_owned(), BTreeSet::from([kind]));
+        }
     }
 }
 

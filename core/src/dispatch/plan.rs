@@ -302,6 +302,8 @@ impl<'a> Pass<'a> {
         let Some(job) = self.groups[group].head() else { return };
         let Chosen { site, packing, mut because, choice } = chosen;
         self.take_beside(site, &packing);
+        let bound = self.sites[site].bound(&self.quotas.flavors, job, &packing);
+        because.push_str(&self.quotas.flavors.stays(&bound, &packing.kinds));
         if let Some(place) = self.groups[group].place {
             because.push_str(&self.charged(place, &job.queue, &packing.charge));
             self.quotas.take(place, &job.queue, &packing.charge);
@@ -310,7 +312,7 @@ impl<'a> Pass<'a> {
         let usage = self.quotas.usage(&packing.charge);
         let open = &mut self.sites[site];
         open.put(job, packing.left);
-        self.assign.push(Assign { job: job.job, cluster: open.cluster.id, because, usage, choice });
+        self.assign.push(Assign { job: job.job, cluster: open.cluster.id, because, usage, bound, choice });
         self.turns.leave(job, group);
         self.groups[group].next += 1;
         self.cut |= self.groups[group].is_spent();

@@ -13,9 +13,15 @@ use super::{
 };
 use crate::quota::{Flavor, Quota, Resource};
 
+/// A flavor of nodes with these labels.
+pub(super) fn flavor(name: &str, labels: &[(&str, &str)]) -> Flavor {
+    let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    Flavor { name: name.into(), node_labels: labels.collect(), ..Flavor::default() }
+}
+
 /// The flavors a100 and h100, and these queues.
 pub(super) fn policy(queues: &[crate::quota::Queue]) -> Policy {
-    let flavor = |gpu: &str| Flavor { name: gpu.into(), node_labels: [("gpu".into(), gpu.into())].into() };
+    let flavor = |gpu: &str| flavor(gpu, &[("gpu", gpu)]);
     Policy { flavors: vec![flavor("h100"), flavor("a100")], queues: queues.to_vec(), ..Policy::default() }
 }
 
@@ -154,7 +160,7 @@ fn a_gang_spreads_over_the_flavors_that_its_queue_may_use() {
     let quota = |(resource, nominal)| (resource, Quota { nominal, ..Quota::default() });
     a.quotas.insert("cpu".into(), cpu.map(quota).into());
     let mut declared = policy(&[a]);
-    declared.flavors.push(Flavor { name: "cpu".into(), node_labels: [("kind".into(), "cpu".into())].into() });
+    declared.flavors.push(flavor("cpu", &[("kind", "cpu")]));
     let mut input = fleet(declared, &[("east", 2)]);
     input.clusters[0].nodes[0].allocatable.cpu_milli = 2_000;
     let mut plain = cluster(1, "x", &[res(4, 8, 0)]).nodes.remove(0);

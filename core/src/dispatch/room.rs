@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     dispatch::{Cluster, Held, Node, Pod},
     id::AttemptId,
-    placement::{Face, NodeWish},
+    placement::{Face, NodeWish, Taint},
     resources::Resources,
 };
 
@@ -35,8 +35,10 @@ impl Room {
     /// All nodes, empty, as they are when nothing ails them: what comes and goes with a node's condition does not count.
     pub(crate) fn everything(cluster: &Cluster) -> Room {
         Room::of(cluster.nodes.iter(), |node| {
-            let lasting = node.face.taints.iter().filter(|taint| !taint.is_condition());
-            Face { labels: node.face.labels.clone(), taints: lasting.cloned().collect() }
+            let lasting =
+                |taints: &[Taint]| taints.iter().filter(|one| !one.is_condition()).cloned().collect();
+            let Face { labels, taints, lifted } = &node.face;
+            Face { labels: labels.clone(), taints: lasting(taints), lifted: lasting(lifted) }
         })
     }
 

@@ -9,7 +9,7 @@ use crate::{
         location::Location,
         pack::{Kind, Limits, Packing},
         price::{Dear, Ground, Prices},
-        quota::Flavors,
+        quota::{Binds, Bound, Flavors, bound},
         room::Room,
     },
     id::ClusterId,
@@ -33,6 +33,8 @@ pub(super) struct Open<'a> {
     pub(super) attempts: usize,
     pub(super) location: Arc<Location<'a>>,
     apart: Apart,
+    /// What binds pods to the flavors of its nodes, once somebody asked.
+    binds: Option<Binds>,
     /// Grows with every job that is placed there.
     pub(super) version: u32,
 }
@@ -65,6 +67,15 @@ impl Open<'_> {
     ) -> Result<Packing, Dear> {
         let ground = Ground { cluster: &self.cluster.name, room, kinds: &self.kinds };
         prices.pack(ground, job, limits)
+    }
+
+    /// What keeps the pods of a job where they were packed.
+    pub(super) fn bound(&mut self, flavors: &Flavors, job: &Waiting, packing: &Packing) -> Bound {
+        if packing.kinds.is_empty() {
+            return Bound::new();
+        }
+        let binds = self.binds.get_or_insert_with(|| flavors.binds(self.cluster));
+        bound(binds, &job.gang, &packing.kinds)
     }
 
     /// Live jobs of its queue there that want to keep apart from it.
@@ -109,7 +120,7 @@ pub(super) fn open<'a>(clusters: &'a [Cluster], flavors: &Flavors) -> Vec<Open<'
             let kinds = flavors.of_room(&empty);
             let location = Arc::new(Location::of(cluster));
             let (attempts, set, apart) = (cluster.attempts.len(), cluster.set, apart(&cluster.attempts));
-            Open { cluster, free, empty, kinds, set, attempts, location, apart, version: 0 }
+            Open { cluster, free, empty, kinds, set, attempts, location, apart, binds: None, version: 0 }
         })
         .collect();
     sites.sort_by(|a, b| (&a.cluster.name, a.cluster.id).cmp(&(&b.cluster.name, b.cluster.id)));

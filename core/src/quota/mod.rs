@@ -18,6 +18,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::placement::Toleration;
+
 pub use self::{
     diff::{Change, Fate, FieldChange, Noun, diff, weight},
     preemption::{Preemption, Reclaim, Within},
@@ -42,6 +44,9 @@ pub struct Flavor {
     /// A node with all of these labels has this flavor; the first flavor that matches, in the order of their names.
     /// Empty matches every node.
     pub node_labels: BTreeMap<String, String>,
+    /// What pods that ask for GPUs and are charged to it put up with besides what their templates say.
+    #[serde(default)]
+    pub tolerations: Vec<Toleration>,
 }
 
 /// One amount with its limits, in the unit of its [`Resource`].

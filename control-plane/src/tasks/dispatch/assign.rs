@@ -64,7 +64,8 @@ async fn assign_all(
         return Ok(BTreeMap::new());
     }
     let versions = advance::save_all(db, &steps).await?;
-    let charges: Vec<_> = placed.iter().map(|(assign, attempt)| (*attempt, &assign.usage)).collect();
+    let charges = placed.iter().map(|(assign, attempt)| (*attempt, &assign.usage, &assign.bound));
+    let charges: Vec<_> = charges.collect();
     attempt::charge(db, &charges).await?;
     decision::note_assigned(db, &placed, by).await?;
     let jobs: Vec<JobId> = placed.iter().map(|(assign, _)| assign.job).collect();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
-    dispatch::{Cluster, GangPart, Held, Stake, Usage},
+    dispatch::{Bound, Cluster, GangPart, Held, Stake, Usage},
     id::{AttemptId, ClusterId},
 };
 
@@ -17,7 +17,7 @@ use crate::{Result, StoreError, attempt::attempt_id, stamp, stamp_opt};
 macro_rules! holders {
     ($rest:literal) => {
         concat!(
-            "select a.cluster_id, a.job_id, a.number as attempt, c.id as class_id, case when c.id is null then j.gang end as gang,
+            "select a.cluster_id, a.job_id, a.number as attempt, nullif(a.bound, '{}') as bound, c.id as class_id, case when c.id is null then j.gang end as gang,
                     j.queue, a.usage, a.assigned_at, coalesce(a.end_learnt_at, a.ended_at) as ended,
                     coalesce(j.preferences->>'spread', '') as spread
              from attempt a join job j on j.id = a.job_id left join job_class c on c.id = j.class_id where ",
@@ -72,12 +72,19 @@ fn hold(rows: &[PgRow], gangs: &Gangs, clusters: &mut Clusters, keep: fn(&mut Cl
     Ok(())
 }
 
-/// What the attempt's pods ask for.
+/// What the attempt's pods ask for, and which nodes will do with what they are bound to.
 fn gang(row: &PgRow, gangs: &Gangs) -> Result<Vec<GangPart>> {
     let own = row.try_get::<Option<Json<Vec<GangPart>>>, _>("gang")?;
     let of_class =
         row.try_get::<Option<ClassId>, _>("class_id")?.and_then(|class| gangs.get(&class)).cloned();
     let known = own.map(|gang| gang.0).or(of_class);
-    known
-        .ok_or_else(|| StoreError::corrupt("job_class", "it is missing, so what its jobs hold is not known".to_owned()))
+    let unknown =
+        || StoreError::corrupt("job_class", "it is missing, so what its jobs hold is not known".to_owned());
+    let mut gang = known.ok_or_else(unknown)?;
+    if let Some(Json(bound)) = row.try_get::<Option<Json<Bound>>, _>("bound")? {
+        for part in &mut gang {
+            bound.get(&part.role).into_iter().for_each(|nodes| part.wish.bind(nodes));
+        }
+    }
+    Ok(gang)
 }

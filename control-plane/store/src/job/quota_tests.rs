@@ -4,14 +4,16 @@
 
 use squadron_core::{
     attempt::{Event, advance as decide},
-    dispatch::{Assign, Blocked, Plan, Usage, plan},
+    desired::Sender,
+    dispatch::{Assign, Blocked, Bound, Plan, Usage, plan},
     fact::{AttemptFact, AttemptStep, Fact, PodFact},
     id::{AttemptId, ClusterId, JobId},
     quota::{Flavor, Policy, Quota, Resource, diff},
     silence::Judge,
 };
+use uuid::Uuid;
 
-use super::{advance, waiting};
+use super::{NewJob, advance, waiting};
 use crate::{
     Store, attempt,
     cursor::Position,
@@ -24,13 +26,23 @@ use crate::{
 
 /// Every node has the flavor `any`, and research may use so many cores of it.
 async fn declare(store: &Store, cores: i64) {
+    bring(
+        store,
+        vec![Flavor { name: "any".into(), ..Flavor::default() }],
+        "any",
+        [cores * 1_000, 1 << 40, 0],
+    )
+    .await;
+}
+
+/// These flavors; of one of them research may use so much: thousandths of a core, bytes and GPUs.
+async fn bring(store: &Store, flavors: Vec<Flavor>, of: &str, amounts: [i64; 3]) {
     let target = |before: &Policy| {
-        let mut target = before.clone();
-        target.flavors = vec![Flavor { name: "any".into(), ..Flavor::default() }];
+        let mut target = Policy { flavors: flavors.clone(), ..before.clone() };
         let amount = |nominal| Quota { nominal, ..Quota::default() };
-        let named = [(Resource::Cpu, amount(cores * 1_000)), (Resource::Memory, amount(1 << 40))];
+        let named = [Resource::Cpu, Resource::Memory, Resource::Gpu].into_iter().zip(amounts.map(amount));
         let research = target.queues.iter_mut().find(|queue| queue.name == "research").unwrap();
-        research.quotas = [("any".to_owned(), named.into())].into();
+        research.quotas = [(of.to_owned(), named.collect())].into();
         target
     };
     store
@@ -74,7 +86,7 @@ async fn commit(store: &Store, assign: &Assign) {
     let (cluster, because) = (assign.cluster, assign.because.as_str());
     let id = tell(store, assign.job, Event::Assigned { cluster, cluster_name: "east", because }).await;
     let mut db = store.pool().acquire().await.unwrap();
-    attempt::charge(&mut db, &[(id, &assign.usage)]).await.unwrap();
+    attempt::charge(&mut db, &[(id, &assign.usage, &assign.bound)]).await.unwrap();
 }
 
 async fn tell(store: &Store, job: JobId, event: Event<'_>) -> AttemptId {
@@ -161,4 +173,46 @@ async fn attempts_from_before_there_were_quotas_count_as_well() {
     assert_eq!(jobs(&pass(&store).await), []);
     declare(&store, 3).await;
     assert_eq!(jobs(&pass(&store).await), [late.id]);
+}
+
+#[tokio::test]
+async fn what_pods_are_bound_to_goes_down_with_the_attempt_and_counts_when_room_is_counted() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    let mut db = store.pool().acquire().await.unwrap();
+    let flavor = |gpu: &str| Flavor {
+        name: gpu.into(),
+        node_labels: [("gpu".into(), gpu.into())].into(),
+        ..Flavor::default()
+    };
+    for (seq, gpu) in [(1, "a100"), (2, "h100")] {
+        let mut node = fixture::node(gpu);
+        node.allocatable.gpus = 1;
+        node.face.labels = flavor(gpu).node_labels;
+        fixture::show_node(&mut db, east, &node, Position { epoch: 1, seq }, NOW).await.unwrap();
+    }
+    let mut new = fixture::queued(&store, "old").await;
+    let before = pass(&store).await;
+    assert!(before.assign[0].bound.is_empty(), "nothing was declared");
+    bring(&store, ["a100", "h100"].map(flavor).into(), "h100", [4_000, 1 << 40, 1]).await;
+    new.gang[0].requests.gpus = 1;
+    let new = NewJob { id: JobId(Uuid::now_v7()), name: "new".into(), ..new };
+    fixture::insert(&store, &new).await;
+    let bound = pass(&store).await.assign.remove(0).bound;
+    assert_eq!(bound["head"].affinity[0][0].to_string(), "gpu In [h100]");
+    let ask = Sender::new(0).ask();
+    let rows = [
+        store.desired(east).await.unwrap().1,
+        store.desired_changes(&[(east, ask)]).await.unwrap().remove(0).unwrap().set,
+    ];
+    for rows in rows {
+        let of = |job| &rows.iter().find(|row| row.id.job == job).unwrap().bound;
+        assert_eq!((of(new.id), of(before.assign[0].job)), (&bound, &Bound::new()));
+    }
+    let input = store
+        .txn("test", &(), |db, ()| Box::pin(waiting::fleet(db, Judge { now: NOW, after_ms: 1 })))
+        .await
+        .unwrap();
+    let held = input.clusters[0].attempts.iter().find(|held| held.id.job == new.id).unwrap();
+    assert_eq!(held.gang[0].wish, bound["head"]);
 }

@@ -213,7 +213,8 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
     let id = AttemptId { job: held.id, number: 1 };
     let mut db = store.pool().acquire().await.unwrap();
     let taint = Taint { key: "dedicated".into(), value: "ml".into(), effect: "NoExecute".into() };
-    let face = Face { labels: [("gpu".into(), "h100".into())].into(), taints: vec![taint] };
+    let face =
+        Face { labels: [("gpu".into(), "h100".into())].into(), taints: vec![taint], ..Face::default() };
     let labelled = NodeFact { face: face.clone(), ..fixture::node("n1") };
     for (seq, node) in [(1, fixture::node("n1")), (3, labelled)] {
         fixture::show_node(&mut db, east, &node, Position { epoch: 1, seq }, NOW).await.unwrap();

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use sqlx::{PgConnection, Row, types::Json};
 use squadron_core::{
     desired,
-    dispatch::{Cluster, Input, Node, Pod, Standing, Waiting},
+    dispatch::{Cluster, Input, Node, Pod, Standing, Waiting, quota::lift},
     id::{ClusterId, JobId},
     meter::Sheet,
     placement::Face,
@@ -100,7 +100,9 @@ pub async fn ground(db: &mut PgConnection, silence: Judge) -> Result<Input> {
     sqlx::query("set transaction isolation level repeatable read, read only").execute(&mut *db).await?;
     let mut clusters = clusters(db, silence).await?;
     add_nodes(db, &mut clusters).await?;
-    let (clusters, policy) = (clusters.into_values().collect(), crate::quota::policy(db).await?);
+    let policy = crate::quota::policy(db).await?;
+    let mut clusters: Vec<Cluster> = clusters.into_values().collect();
+    lift(&mut clusters, &policy);
     Ok(Input { clusters, policy, now: silence.now, ..Input::default() })
 }
 
@@ -111,7 +113,9 @@ pub async fn fleet(db: &mut PgConnection, silence: Judge) -> Result<Input> {
     add_sets(db, &mut clusters).await?;
     add_nodes(db, &mut clusters).await?;
     add_pods(db, &mut clusters).await?;
-    Ok(Input { clusters: clusters.into_values().collect(), ..input })
+    let mut clusters: Vec<Cluster> = clusters.into_values().collect();
+    lift(&mut clusters, &input.policy);
+    Ok(Input { clusters, ..input })
 }
 
 /// The same without nodes and pods. Call it first in its transaction.

@@ -2,13 +2,18 @@
 
 use crate::{
     dispatch::{pack::Kind, room::Room},
-    placement::Face,
+    placement::{Face, Labels},
     quota::Flavor,
 };
 
+/// Whether a node has all of these labels.
+pub(super) fn has_all(face: &Face, labels: &Labels) -> bool {
+    labels.iter().all(|(key, value)| face.labels.get(key) == Some(value))
+}
+
 /// The declared flavors in the order of their names; others speak of them by index.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Flavors(Vec<Flavor>);
+pub(crate) struct Flavors(pub(super) Vec<Flavor>);
 
 impl Flavors {
     pub(crate) fn new(flavors: &[Flavor]) -> Flavors {
@@ -32,9 +37,7 @@ impl Flavors {
 
     /// Flavor of a node. One whose labels were not told has only a flavor that asks for none.
     pub(crate) fn of(&self, face: &Face) -> Kind {
-        self.0.iter().position(|flavor| {
-            flavor.node_labels.iter().all(|(key, value)| face.labels.get(key) == Some(value))
-        })
+        self.0.iter().position(|flavor| has_all(face, &flavor.node_labels))
     }
 
     /// Flavors of all nodes of a room, in its order. Empty when none are declared.

@@ -5,6 +5,7 @@
 //! does not matter. Fails by holding back all jobs of a tree that cannot be counted, with the reason; repaired by who
 //! declares a better one.
 
+mod bound;
 mod charge;
 mod flavors;
 mod share;
@@ -14,7 +15,9 @@ mod tree;
 
 use std::collections::BTreeMap;
 
+pub use self::bound::lift;
 pub(crate) use self::{
+    bound::{Binds, bound},
     flavors::Flavors,
     share::Share,
     tree::{Tree, part, parts},
@@ -24,12 +27,16 @@ use crate::{
         Cluster, Held,
         pack::{Charge, Limit, Limits},
     },
+    placement::NodeWish,
     quota::{Policy, Queue},
     resources::Resources,
 };
 
 /// What an attempt is charged, by name of the flavor.
 pub type Usage = BTreeMap<String, Resources>;
+
+/// By role: which nodes a pod of an attempt may go to and what it puts up with, besides what its template says.
+pub type Bound = BTreeMap<String, NodeWish>;
 
 /// Where a queue stands: its tree, and its node there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

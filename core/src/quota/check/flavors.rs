@@ -1,13 +1,16 @@
-//! Flavors: names, labels, and whether a node can have them.
+//! Flavors: names, labels, tolerations, and whether a node can have them.
 
 use crate::{
     name::K8sName,
+    placement::Toleration,
     quota::{Flavor, Noun, check::Fault, check::duplicates},
     sentence::clip,
 };
 
 /// Labels of a flavor at most.
 const MOST_LABELS: usize = 32;
+/// Tolerations of a flavor at most.
+const MOST_TOLERATIONS: usize = 32;
 
 pub(super) fn check(flavors: &[Flavor]) -> Vec<Fault> {
     let mut faults: Vec<Fault> = flavors.iter().flat_map(of_flavor).collect();
@@ -32,7 +35,31 @@ fn of_flavor(flavor: &Flavor) -> Vec<Fault> {
             format!("{:?} with the value {:?} is no label of Kubernetes", clip(key, 80), clip(value, 80));
         fault(format!("nodeLabels.{}", clip(key, 80)), problem)
     }));
+    if flavor.tolerations.len() > MOST_TOLERATIONS {
+        let problem = format!("has more than {MOST_TOLERATIONS} tolerations");
+        faults.push(fault("tolerations".to_owned(), problem));
+    }
+    let meaning = flavor.tolerations.iter().enumerate();
+    faults.extend(meaning.filter_map(|(at, one)| Some(fault(format!("tolerations[{at}]"), odd(one)?))));
     faults
+}
+
+/// Why the API server would refuse a pod with this toleration.
+fn odd(one: &Toleration) -> Option<String> {
+    let Toleration { key, operator, value, effect } = one;
+    let shown = || clip(&one.to_string(), 80);
+    if !matches!(operator.as_str(), "Equal" | "Exists") {
+        return Some(format!("has the operator {:?}; write Equal or Exists", clip(operator, 40)));
+    }
+    if !matches!(effect.as_str(), "" | "NoSchedule" | "PreferNoSchedule" | "NoExecute") {
+        let effects = "NoSchedule, PreferNoSchedule or NoExecute, or leave it out for all";
+        return Some(format!("has the effect {:?}; write {effects}", clip(effect, 40)));
+    }
+    if operator == "Exists" && !value.is_empty() {
+        return Some(format!("{} has a value, which Exists does not look at; leave it out", shown()));
+    }
+    let legal = if key.is_empty() { operator == "Exists" } else { is_key(key) && is_value(value) };
+    (!legal).then(|| format!("{} names no taint; write a key, and a value if the taint has one", shown()))
 }
 
 /// The first flavor by name counts, so one whose labels are among ours and whose name comes first takes all our nodes.

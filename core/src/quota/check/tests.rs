@@ -7,7 +7,7 @@ use crate::quota::{Flavor, Quota, Resource};
 
 fn flavor(name: &str, labels: &[(&str, &str)]) -> Flavor {
     let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-    Flavor { name: name.to_owned(), node_labels: labels.collect() }
+    Flavor { name: name.to_owned(), node_labels: labels.collect(), ..Flavor::default() }
 }
 
 fn queue(name: &str, parent: Option<&str>) -> Queue {

@@ -13,6 +13,7 @@ use super::{
     node::{Node, Value},
     preemption::preemption,
     quotas::{NOTHING, Quotas, fair_sharing, line_of, priority},
+    tolerations::tolerations,
 };
 use crate::{
     quota::{Flavor, PriorityClass, Queue},
@@ -63,13 +64,14 @@ impl<'n> Object<'_, 'n> {
     }
 
     fn flavor(&mut self) {
-        let fields = self.fields(&["nodeLabels"], &RESOURCE_FLAVOR.iter().collect::<Vec<_>>());
+        let read = ["nodeLabels", "tolerations"];
+        let fields = self.fields(&read, &RESOURCE_FLAVOR.iter().collect::<Vec<_>>());
         self.reader.refuse(&fields, "spec", RESOURCE_FLAVOR);
-        let labels = fields.get("nodeLabels");
-        let lines = labels.map(|node| ("nodeLabels".to_owned(), node.line));
-        let node_labels = self.reader.texts(labels, "spec.nodeLabels");
-        let flavor = Flavor { name: self.name.to_owned(), node_labels };
-        self.book.flavor(self.reader, self.line, flavor, lines.into_iter().collect());
+        let node_labels = self.reader.texts(fields.get("nodeLabels"), "spec.nodeLabels");
+        let (tolerations, mut lines) = tolerations(self.reader, fields.get("tolerations"));
+        lines.extend(fields.get("nodeLabels").map(|node| ("nodeLabels".to_owned(), node.line)));
+        let flavor = Flavor { name: self.name.to_owned(), node_labels, tolerations };
+        self.book.flavor(self.reader, self.line, flavor, lines);
     }
 
     fn cohort(&mut self) {

@@ -13,7 +13,6 @@ const TAINTS: &str = "taints are read from the nodes themselves; leave it out";
 
 pub(super) const RESOURCE_FLAVOR: &[Refused] = &[
     refused("nodeTaints", &[], TAINTS),
-    refused("tolerations", &[], "pods are not changed; write the tolerations into the job's pod templates"),
     refused("topologyName", &[], "placement within a cluster is left to its scheduler"),
     refused("resourceWeights", &[], "the share counts every resource alike"),
 ];

@@ -15,6 +15,7 @@ mod quotas;
 mod refusals;
 #[cfg(test)]
 mod tests;
+mod tolerations;
 mod write;
 
 use std::collections::BTreeMap;

@@ -7,6 +7,7 @@ use super::{
     node::Node,
     preemption::preemption,
     quotas::{NOTHING, Quotas, line_of, priority, weight},
+    tolerations::tolerations,
 };
 use crate::quota::{Flavor, PriorityClass, Queue};
 
@@ -22,12 +23,12 @@ pub(super) fn read(book: &mut Book, reader: &mut Reader, kind: &str, node: &Node
 }
 
 fn flavor(book: &mut Book, reader: &mut Reader, name: &str, line: u32, spec: &Node) {
-    let fields = reader.map(spec, "spec", &["nodeLabels"]);
-    let labels = fields.get("nodeLabels");
-    let lines = labels.map(|node| ("nodeLabels".to_owned(), node.line));
-    let node_labels = reader.texts(labels, "spec.nodeLabels");
-    let flavor = Flavor { name: name.to_owned(), node_labels };
-    book.flavor(reader, line, flavor, lines.into_iter().collect());
+    let fields = reader.map(spec, "spec", &["nodeLabels", "tolerations"]);
+    let node_labels = reader.texts(fields.get("nodeLabels"), "spec.nodeLabels");
+    let (tolerations, mut lines) = tolerations(reader, fields.get("tolerations"));
+    lines.extend(fields.get("nodeLabels").map(|node| ("nodeLabels".to_owned(), node.line)));
+    let flavor = Flavor { name: name.to_owned(), node_labels, tolerations };
+    book.flavor(reader, line, flavor, lines);
 }
 
 fn queue(book: &mut Book, reader: &mut Reader, name: &str, line: u32, spec: &Node) {

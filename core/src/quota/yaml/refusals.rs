@@ -159,10 +159,29 @@ fn fields_of_kueue_that_cannot_be_honoured() {
         &format!("{flavor}nodeTaints: [{{key: a, effect: NoSchedule}}]\n"),
         &["1:5 ResourceFlavor f, spec.nodeTaints: cannot be honoured"],
     );
-    refuses(
-        &format!("{flavor}tolerations: [{{key: a}}]\n"),
-        &["spec.tolerations: cannot be honoured: pods are not changed"],
-    );
+    for (toleration, problem) in [
+        (
+            "{key: a, tolerationSeconds: 60}",
+            "spec.tolerations[0].tolerationSeconds: is \"60\" and cannot be honoured: a job",
+        ),
+        (
+            "{key: a, effects: NoExecute}",
+            "spec.tolerations[0].effects: is no field that is read here; did you mean effect?",
+        ),
+        (
+            "{key: a, operator: Equals}",
+            "1:5 flavor f, tolerations[0]: has the operator \"Equals\"; write Equal or Exists",
+        ),
+        ("{key: a, effect: Never}", "flavor f, tolerations[0]: has the effect \"Never\"; write NoSchedule, "),
+        (
+            "{key: a, operator: Exists, value: b}",
+            "flavor f, tolerations[0]: a has a value, which Exists does not look at",
+        ),
+        ("{value: b}", "flavor f, tolerations[0]: =b names no taint; write a key"),
+        ("{key: a b}", "flavor f, tolerations[0]: a b= names no taint"),
+    ] {
+        refuses(&format!("{flavor}tolerations: [{toleration}]\n"), &[problem]);
+    }
     refuses(&format!("{flavor}topologyName: t\n"), &["spec.topologyName: is \"t\" and cannot be honoured"]);
 }
 

@@ -5,7 +5,10 @@
 use proptest::{collection::btree_map, option, prelude::*};
 
 use super::*;
-use crate::quota::{FlavorQuota, Policy, Quota, Resource, check::check, diff};
+use crate::{
+    placement::Toleration,
+    quota::{FlavorQuota, Policy, Quota, Resource, check::check, diff},
+};
 
 const OWN_FORM: &str = r#"
 apiVersion: squadron.dev/v1
@@ -62,6 +65,9 @@ spec:
   nodeLabels:
     instance-type: spot
   nodeTaints: []
+  tolerations:
+  - {key: spot, value: "true", effect: NoSchedule}
+  - {key: maintenance, operator: Exists}
 ---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: Cohort
@@ -148,6 +154,8 @@ fn kinds_of_kueue_are_read() {
     );
     let quota = policy.queues[2].quotas["spot-a100"][&Resource::Gpu];
     assert_eq!(quota, Quota { nominal: 6, borrowing_limit: Some(2), lending_limit: Some(4) });
+    let shown: Vec<String> = policy.flavors[0].tolerations.iter().map(ToString::to_string).collect();
+    assert_eq!(shown, ["spot=true:NoSchedule", "maintenance"], "Equal where no operator is given");
     assert_eq!(policy.priority_classes[0].value, 10_000);
     let rules = crate::quota::Preemption {
         within: crate::quota::Within::LowerOrNewerEqualPriority,
@@ -240,10 +248,21 @@ fn amounts() -> impl Strategy<Value = FlavorQuota> {
     btree_map(resource, quota, 1..4)
 }
 
+fn toleration() -> impl Strategy<Value = Toleration> {
+    let effect = prop_oneof![Just(""), Just("NoSchedule"), Just("NoExecute")];
+    ("no|[a-z]{1,4}", option::of("no|1e3|[a-z]{0,3}"), effect).prop_map(|(key, value, effect)| Toleration {
+        key,
+        operator: if value.is_some() { "Equal" } else { "Exists" }.into(),
+        value: value.unwrap_or_default(),
+        effect: effect.into(),
+    })
+}
+
 /// Policies with a tree whose parents come before their children, and names and texts that tempt a writer of YAML.
 fn policies() -> impl Strategy<Value = Policy> {
     let name = prop_oneof![Just("no".to_owned()), Just("1e3".to_owned()), "[a-z0-9]{1,8}"];
-    let flavors = btree_map(name.clone(), btree_map("[a-z]{1,6}", "[ -~]{0,8}", 0..3), 0..4);
+    let labels = btree_map("[a-z]{1,6}", "[ -~]{0,8}", 0..3);
+    let flavors = btree_map(name.clone(), (labels, proptest::collection::vec(toleration(), 0..3)), 0..4);
     let queues = btree_map(
         name.clone(),
         (
@@ -272,7 +291,11 @@ fn policies() -> impl Strategy<Value = Policy> {
         Policy {
             flavors: flavors
                 .into_iter()
-                .map(|(name, node_labels)| crate::quota::Flavor { name, node_labels })
+                .map(|(name, (node_labels, tolerations))| crate::quota::Flavor {
+                    name,
+                    node_labels,
+                    tolerations,
+                })
                 .collect(),
             queues: queues.collect(),
             priority_classes: classes

@@ -18,14 +18,25 @@ fn head(kind: &str, name: &str) -> String {
 }
 
 fn flavor(flavor: &Flavor) -> String {
-    let mut text = head("Flavor", &flavor.name);
+    let mut spec = String::new();
     if !flavor.node_labels.is_empty() {
-        text.push_str("spec:\n  nodeLabels:\n");
+        line(&mut spec, 2, "nodeLabels:");
     }
     for (key, value) in &flavor.node_labels {
-        line(&mut text, 4, &format!("{}: {}", quoted(key), always_quoted(value)));
+        line(&mut spec, 4, &format!("{}: {}", quoted(key), always_quoted(value)));
     }
-    text
+    if !flavor.tolerations.is_empty() {
+        line(&mut spec, 2, "tolerations:");
+    }
+    for one in &flavor.tolerations {
+        line(&mut spec, 2, &format!("- operator: {}", quoted(&one.operator)));
+        let fields = [("key", &one.key), ("value", &one.value), ("effect", &one.effect)];
+        for (field, value) in fields.into_iter().filter(|(_, value)| !value.is_empty()) {
+            line(&mut spec, 4, &format!("{field}: {}", always_quoted(value)));
+        }
+    }
+    let spec = if spec.is_empty() { spec } else { format!("spec:\n{spec}") };
+    head("Flavor", &flavor.name) + &spec
 }
 
 fn queue(queue: &Queue) -> String {
