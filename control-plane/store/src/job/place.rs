@@ -5,7 +5,7 @@
 //! was not looked at has no size, so only its age is compared, and its place is said to be about where the others have one. Lines of
 //! up to [`EXACT`] jobs are counted one by one. Of a longer one [`recount`] marks some jobs, whatever their part, with how many of
 //! each part stood before: every [`STEP`]th where age makes the order, so that a place is what its mark says and what stands
-//! between; closer where sizes do ([`by_size`](count)), and then a place is that of the mark before. Both are said to be about.
+//! between; closer where sizes do, and then a place is that of the mark before. Both are said to be about.
 //! Fails by being old: who was placed, cancelled or came since the count is missed. Repaired by the next count.
 
 use sqlx::{PgConnection, Row};
@@ -17,22 +17,24 @@ use squadron_core::{
 
 use crate::{Result, Store, at};
 
-/// The milliseconds of [`PATIENCE_MS`], in SQL.
+/// What [`Urgency::value`] is of a job of this size at a moment, in SQL.
 macro_rules! urgency {
     ($size:literal, $submitted:literal, $now:literal) => {
         concat!(
-            "(",
+            "(case when ",
+            $size,
+            " > 0 then ",
             $size,
             " / (1::float8 + greatest(trunc(extract(epoch from ",
             $now,
             " - ",
             $submitted,
-            ") * 1000), 0)::float8 / 7200000::float8))"
+            ") * 1000), 0)::float8 / 7200000::float8) else 0 end)"
         )
     };
 }
 pub(crate) use urgency;
-const _: () = assert!(PATIENCE_MS == 7_200_000, "as in the macro above");
+const _: () = assert!(PATIENCE_MS == 7_200_000, "the milliseconds in the macro above");
 
 /// Jobs of a line that are counted one by one.
 pub const EXACT: i64 = 10_000;
