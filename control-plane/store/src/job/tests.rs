@@ -213,8 +213,7 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
     let id = AttemptId { job: held.id, number: 1 };
     let mut db = store.pool().acquire().await.unwrap();
     let taint = Taint { key: "dedicated".into(), value: "ml".into(), effect: "NoExecute".into() };
-    let face =
-        Face { labels: [("gpu".into(), "h100".into())].into(), taints: vec![taint], ..Face::default() };
+    let face = Face { labels: [("gpu".into(), "h100".into())].into(), taints: vec![taint] };
     let labelled = NodeFact { face: face.clone(), ..fixture::node("n1") };
     for (seq, node) in [(1, fixture::node("n1")), (3, labelled)] {
         fixture::show_node(&mut db, east, &node, Position { epoch: 1, seq }, NOW).await.unwrap();
@@ -303,7 +302,7 @@ async fn of_those_that_came_later_the_newest_are_looked_at_for_whether_they_went
     fixture::execute(&store, "update job set state = 'cancelled' where $1 > 0", 1).await;
     let oldest = store.job("f1").await.unwrap().unwrap().id;
     fixture::attempt(&store, oldest, east, NOW).await;
-    let key = LineKey::new(Part::Unlooked, 0, Timestamp(0), JobId(Uuid::nil()));
+    let key = LineKey::new(Part::Unlooked, 0, 0.0, Timestamp(0), JobId(Uuid::nil()));
     assert_eq!(store.overtakers("flood", key, 5).await.unwrap(), 0, "10,000 later ones never got a place");
     fixture::execute(&store, "delete from job where name = 'f' || $1", place::LOOKED_AT + 1).await;
     assert_eq!(store.overtakers("flood", key, 5).await.unwrap(), 1);

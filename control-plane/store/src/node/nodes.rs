@@ -173,7 +173,8 @@ async fn save(db: &mut PgConnection, rows: &[(&Key, &Kept, &NodeFact)]) -> Resul
     .bind(rows.iter().map(|(.., node)| node.name.as_str()).collect::<Vec<_>>())
     .bind(rows.iter().map(|(.., node)| node.ready).collect::<Vec<_>>())
     .bind(rows.iter().map(|(.., node)| node.unschedulable).collect::<Vec<_>>());
-    with_sizes(query, rows.iter().map(|(_, kept, _)| &kept.size))
+    let sizes: Vec<&Size> = rows.iter().map(|(_, kept, _)| &kept.size).collect();
+    with_sizes(query, &sizes)
         .bind(rows.iter().map(|(.., node)| node.instance_type.as_str()).collect::<Vec<_>>())
         .bind(rows.iter().map(|(_, kept, _)| at(kept.first_seen_at)).collect::<Vec<_>>())
         .bind(rows.iter().map(|(_, kept, _)| at_opt(kept.gone_at)).collect::<Vec<_>>())
@@ -200,16 +201,17 @@ async fn save_past(db: &mut PgConnection, past: &[(Key, Past)]) -> Result<()> {
     .bind(past.iter().map(|((_, uid), _)| uid.as_str()).collect::<Vec<_>>())
     .bind(past.iter().map(|(_, past)| at(past.from)).collect::<Vec<_>>())
     .bind(past.iter().map(|(_, past)| at(past.to)).collect::<Vec<_>>());
-    with_sizes(query, past.iter().map(|(_, past)| &past.size)).execute(db).await?;
+    let sizes: Vec<&Size> = past.iter().map(|(_, past)| &past.size).collect();
+    with_sizes(query, &sizes).execute(db).await?;
     Ok(())
 }
 
 /// The query with the columns of these sizes, which come one after the other.
 fn with_sizes<'q>(
     query: Query<'q, Postgres, PgArguments>,
-    sizes: impl Iterator<Item = &'q Size> + Clone,
+    sizes: &[&'q Size],
 ) -> Query<'q, Postgres, PgArguments> {
-    let column = |of: fn(&Size) -> i64| sizes.clone().map(of).collect::<Vec<_>>();
+    let column = |of: fn(&Size) -> i64| sizes.iter().map(|size| of(size)).collect::<Vec<_>>();
     query
         .bind(column(|size| size.capacity.cpu_milli))
         .bind(column(|size| size.capacity.memory_bytes))
@@ -217,5 +219,5 @@ fn with_sizes<'q>(
         .bind(column(|size| size.allocatable.cpu_milli))
         .bind(column(|size| size.allocatable.memory_bytes))
         .bind(column(|size| size.allocatable.gpus))
-        .bind(sizes.clone().map(|size| size.gpu_model.as_str()).collect::<Vec<_>>())
+        .bind(sizes.iter().map(|size| size.gpu_model.as_str()).collect::<Vec<_>>())
 }
