@@ -254,10 +254,9 @@ pub async fn recount(db: &mut PgConnection, now: Timestamp) -> Result<usize> {
     Ok(long.len())
 }
 
-/// Counts one line. Where age makes the order, the head needs no marks, because it is counted in the index; where sizes do, all of
-/// the first 128 are marked, and of the others so many that a mark is at most a 64th of its place away.
+/// Counts one line.
 async fn count(db: &mut PgConnection, queue: &str, now: Timestamp) -> Result<()> {
-    sqlx::query(
+    let by_size: bool = sqlx::query_scalar(
         "insert into line (queue, lengths, counted_at, by_size)
          select $1, array[count(*) filter (where part = 0), count(*) filter (where part = 1),
                           count(*) filter (where part = 2)], $2, coalesce(bool_or(size > 0), false)
@@ -265,33 +264,59 @@ async fn count(db: &mut PgConnection, queue: &str, now: Timestamp) -> Result<()>
                left join job_class c on c.id = j.class_id and c.queue = $1 and c.borrows is not null
                where j.queue = $1 and j.state = 'queued') line
          on conflict (queue) do update
-             set lengths = excluded.lengths, counted_at = $2, by_size = excluded.by_size",
+             set lengths = excluded.lengths, counted_at = $2, by_size = excluded.by_size
+         returning by_size",
     )
     .bind(queue)
     .bind(at(now))
-    .execute(&mut *db)
+    .fetch_one(&mut *db)
     .await?;
     sqlx::query("delete from line_mark where queue = $1").bind(queue).execute(&mut *db).await?;
-    sqlx::query(concat!(
-        "insert into line_mark (queue, negated, urgency, submitted_at, job_id, before)
-         select $1, negated, urgency, submitted_at, id,
-                array[within - (part = 0)::integer, borrowing - (part = 1)::integer, unlooked - (part = 2)::integer]
-         from (select line.*, row_number() over urgency - 1 as before, lead(negated) over urgency as next,
-                      count(*) filter (where part = 0) over urgency as within,
-                      count(*) filter (where part = 1) over urgency as borrowing,
-                      count(*) filter (where part = 2) over urgency as unlooked
-               from (select -(j.priority::bigint) as negated, j.submitted_at, j.id, coalesce(c.borrows::integer, 2) as part,
-                            ", urgency!("coalesce(c.size, 0)", "j.submitted_at", "$4"), " as urgency
-                     from job j left join job_class c on c.id = j.class_id and c.queue = $1 and c.borrows is not null
-                     where j.queue = $1 and j.state = 'queued') line
-               window urgency as (order by negated, urgency, submitted_at, id rows unbounded preceding)) counted
-         where case when (select by_size from line where queue = $1)
-                    then before < 128 or before % (1 << floor(log(2, greatest(before / 64, 1)))::integer) = 0 or next is distinct from negated
-                    else before >= $2 and before % $3 = 0 end",
+    if by_size { mark_by_size(db, queue, now).await } else { mark_by_age(db, queue).await }
+}
+
+/// The order of the line, with how many of each part stand before each job and itself.
+macro_rules! marked {
+    ($urgency:literal, $order:literal, $which:literal) => {
+        concat!(
+            "insert into line_mark (queue, negated, urgency, submitted_at, job_id, before)
+             select $1, negated, urgency, submitted_at, id,
+                    array[within - (part = 0)::integer, borrowing - (part = 1)::integer, unlooked - (part = 2)::integer]
+             from (select line.*, row_number() over ahead - 1 as before, lead(negated) over ahead as next,
+                          count(*) filter (where part = 0) over ahead as within,
+                          count(*) filter (where part = 1) over ahead as borrowing,
+                          count(*) filter (where part = 2) over ahead as unlooked
+                   from (select -(j.priority::bigint) as negated, j.submitted_at, j.id, coalesce(c.borrows::integer, 2) as part, ",
+            $urgency,
+            " as urgency
+                         from job j left join job_class c on c.id = j.class_id and c.queue = $1 and c.borrows is not null
+                         where j.queue = $1 and j.state = 'queued') line
+                   window ahead as (order by ",
+            $order,
+            " rows unbounded preceding)) counted where ",
+            $which
+        )
+    };
+}
+
+/// The head needs no marks, because it is counted in the index.
+async fn mark_by_age(db: &mut PgConnection, queue: &str) -> Result<()> {
+    let query = marked!("0::float8", "negated, submitted_at, id", "before >= $2 and before % $3 = 0");
+    sqlx::query(query).bind(queue).bind(EXACT).bind(STEP).execute(db).await?;
+    Ok(())
+}
+
+/// All of the first 128 are marked, of the others so many that a mark is at most a 64th of its place away, and the last of each
+/// priority. The line is sorted, which takes memory and time; nobody waits for it.
+async fn mark_by_size(db: &mut PgConnection, queue: &str, now: Timestamp) -> Result<()> {
+    sqlx::query("set local work_mem = '64MB'").execute(&mut *db).await?;
+    sqlx::query("set local statement_timeout = '60s'").execute(&mut *db).await?;
+    sqlx::query(marked!(
+        "coalesce(c.size / (1 + greatest(date_part('epoch', $2 - j.submitted_at), 0) / 7200), 0)",
+        "negated, urgency, submitted_at, id",
+        "before < 128 or before % (1 << floor(log(2, greatest(before / 64, 1)))::integer) = 0 or next is distinct from negated"
     ))
     .bind(queue)
-    .bind(EXACT)
-    .bind(STEP)
     .bind(at(now))
     .execute(db)
     .await?;
