@@ -1472,6 +1472,12 @@ export interface components {
                 /** @description What its own live attempts hold. */
                 used?: Record<string, never>;
                 /**
+                 * Format: int64
+                 * @description What its own jobs used in the last days, in GPU seconds: older use weighs less, half after a week; a start counts as five
+                 *     minutes at once, and 64 cores count as a GPU. Of queues with the same share, the one that used much less goes first.
+                 */
+                used_lately?: number;
+                /**
                  * Format: int32
                  * @description Thousandths; 1000 is an ordinary weight.
                  */
@@ -1626,6 +1632,12 @@ export interface components {
             template?: string;
             /** @description What its own live attempts hold. */
             used?: Record<string, never>;
+            /**
+             * Format: int64
+             * @description What its own jobs used in the last days, in GPU seconds: older use weighs less, half after a week; a start counts as five
+             *     minutes at once, and 64 cores count as a GPU. Of queues with the same share, the one that used much less goes first.
+             */
+            used_lately?: number;
             /**
              * Format: int32
              * @description Thousandths; 1000 is an ordinary weight.
