@@ -14,4 +14,5 @@ pub mod pg;
 pub mod state;
 pub mod tasks;
 pub mod tls;
+pub mod together;
 pub mod wake;

@@ -5,7 +5,7 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 use squadron_core::{dispatch::preempt, id::ControlPlaneId, lease::Terms, silence::Judge, time::Timestamp};
 use squadron_store::Store;
 
-use crate::{tasks::duty::Races, wake::Wake};
+use crate::{http::jobs::desk::Desk, tasks::duty::Races, wake::Wake};
 
 /// Shared by requests, link streams and tasks. Cheap to clone.
 #[derive(Clone)]
@@ -14,6 +14,7 @@ pub struct AppState(Arc<Whole>);
 struct Whole {
     shared: Shared,
     races: Races,
+    desk: Desk,
 }
 
 /// The parts.
@@ -81,7 +82,12 @@ impl Settings {
 
 impl AppState {
     pub fn new(shared: Shared) -> AppState {
-        AppState(Arc::new(Whole { shared, races: Races::default() }))
+        AppState(Arc::new(Whole { shared, races: Races::default(), desk: Desk::default() }))
+    }
+
+    /// Where submissions that come at the same time meet.
+    pub fn desk(&self) -> &Desk {
+        &self.0.desk
     }
 
     /// What this process saw of the duties.

@@ -6,7 +6,7 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use squadron_core::{
@@ -14,10 +14,8 @@ use squadron_core::{
     id::{AttemptId, ClusterId},
 };
 use squadron_store::desired::Read;
-use tokio::sync::{Notify, oneshot};
-use tokio_util::sync::CancellationToken;
 
-use crate::state::AppState;
+use crate::{state::AppState, together::Together};
 
 /// Asks in one statement; each answers at most about 1 MiB and one manifest.
 const AT_ONCE: usize = 32;
@@ -27,101 +25,52 @@ const SAID: usize = 1_000;
 /// Takes asks. Cheap to clone.
 #[derive(Clone)]
 pub struct Changes {
+    app: AppState,
     changes: Arc<Desk>,
     whole: Arc<Desk>,
+    said: Said,
 }
 
-#[derive(Default)]
-struct Desk {
-    waiting: Mutex<Vec<Waiting>>,
-    asked: Notify,
-}
+type Desk = Together<(ClusterId, Ask), Option<Read>>;
 
 /// Attempts of which the log said that they cannot be read.
 #[derive(Clone, Default)]
 struct Said(Arc<Mutex<BTreeSet<AttemptId>>>);
 
-struct Waiting {
-    cluster: ClusterId,
-    ask: Ask,
-    answer: oneshot::Sender<Option<Read>>,
-}
-
 /// The database could not be read.
 pub struct Unread;
 
 impl Changes {
-    pub fn start(app: &AppState, stop: &CancellationToken) -> Changes {
-        let said = Said::default();
-        let desk = || {
-            let desk = Arc::new(Desk::default());
-            let (reader, app, stop, said) = (desk.clone(), app.clone(), stop.clone(), said.clone());
-            // Whatever way this ends, the rest of the control plane must not go on without it.
-            let all = stop.clone().drop_guard();
-            tokio::spawn(async move {
-                let _all = all;
-                tokio::select! {
-                    () = stop.cancelled() => {}
-                    () = reader.read_forever(&app, &said) => {}
-                }
-            });
-            desk
-        };
-        Changes { changes: desk(), whole: desk() }
+    pub fn new(app: &AppState) -> Changes {
+        let desk = || Arc::new(Desk::new(AT_ONCE));
+        Changes { app: app.clone(), changes: desk(), whole: desk(), said: Said::default() }
     }
 
     /// Reads what `ask` asks for; nothing for a cluster that is gone.
     pub async fn read(&self, cluster: ClusterId, ask: Ask) -> Result<Option<Read>, Unread> {
         let desk = if ask.base.is_some() { &self.changes } else { &self.whole };
-        let (answer, answered) = oneshot::channel();
-        desk.waiting().push(Waiting { cluster, ask, answer });
-        desk.asked.notify_one();
-        answered.await.map_err(|_never| Unread)
+        let (app, said) = (self.app.clone(), self.said.clone());
+        let work = move |asks: Vec<(ClusterId, Ask)>| {
+            let (app, said) = (app.clone(), said.clone());
+            async move { read(&app, &said, &asks).await }
+        };
+        desk.ask((cluster, ask), work).await.ok_or(Unread)
     }
 }
 
-impl Desk {
-    fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn read_forever(&self, app: &AppState, said: &Said) {
-        loop {
-            self.asked.notified().await;
-            loop {
-                let next = self.next();
-                if next.is_empty() {
-                    break;
-                }
-                read(app, said, next).await;
+async fn read(app: &AppState, said: &Said, asks: &[(ClusterId, Ask)]) -> Option<Vec<Option<Read>>> {
+    let reads = app.store.desired_changes(asks).await;
+    let reads = reads
+        .inspect_err(|error| tracing::warn!(%error, "desired states could not be read; trying again"))
+        .ok()?;
+    for ((cluster, _), read) in asks.iter().zip(&reads) {
+        for (attempt, problem) in read.iter().flat_map(|read| &read.unread) {
+            if said.is_news(*attempt) {
+                tracing::error!(%cluster, %attempt, problem, "a job is taken to wait for its cluster");
             }
         }
     }
-
-    /// The asks that waited longest.
-    fn next(&self) -> Vec<Waiting> {
-        let mut waiting = self.waiting();
-        let count = waiting.len().min(AT_ONCE);
-        waiting.drain(..count).collect()
-    }
-}
-
-async fn read(app: &AppState, said: &Said, waiting: Vec<Waiting>) {
-    let asks: Vec<_> = waiting.iter().map(|one| (one.cluster, one.ask)).collect();
-    match app.store.desired_changes(&asks).await {
-        Ok(reads) => {
-            for (one, read) in waiting.into_iter().zip(reads) {
-                for (attempt, problem) in read.iter().flat_map(|read| &read.unread) {
-                    if said.is_news(*attempt) {
-                        tracing::error!(cluster = %one.cluster, %attempt, problem, "a job is taken to wait for its cluster");
-                    }
-                }
-                // A stream that ended meanwhile needs no answer.
-                let _ended = one.answer.send(read);
-            }
-        }
-        Err(error) => tracing::warn!(%error, "desired states could not be read; trying again"),
-    }
+    Some(reads)
 }
 
 impl Said {

@@ -70,7 +70,7 @@ pub fn router(app: &AppState, stop: CancellationToken) -> axum::Router {
         app: app.clone(),
         registry: Registry::start(app.clone(), stop.clone()),
         beats: Beats::start(app.clone(), stop.clone()),
-        changes: Changes::start(app, &stop),
+        changes: Changes::new(app),
         told: Told::start(app.clone(), stop.clone()),
         renewals: Renewals::start(app.clone(), stop.clone()),
         enrolments: Limit::default(),

@@ -85,7 +85,7 @@ pub async fn apply(
         Verdict::Stays { edited } => stays(db, cluster, fact, edited, &known, at, news).await,
         Verdict::Refuse(why) => refuse(db, cluster, fact, &why, at).await,
         Verdict::Import => match new_job(db, cluster, &name, fact).await? {
-            Ok((new, class)) => import(db, cluster, &name, fact, (&new, class.as_ref()), news).await,
+            Ok(new) => import(db, cluster, &name, fact, &new, news).await,
             Err(why) => refuse(db, cluster, &by_manifest(fact), &why, at).await,
         },
     }
@@ -130,13 +130,10 @@ async fn import(
     cluster: ClusterId,
     name: &str,
     fact: &ArrivalFact,
-    (new, class): (&NewJob, Option<&PriorityClass>),
+    new: &NewJob,
     news: &mut News,
 ) -> Result<()> {
     job::insert(db, new).await?;
-    if let Some(class) = class {
-        job::priority::set(db, new.id, class).await?;
-    }
     arrival::imported(db, cluster, fact, new.id, new.submitted_at).await?;
     let detail = format!("{} in queue {}", new.name, new.queue);
     audit::insert(db, &entry(name, fact, "job.submit", new.id, detail)).await?;
@@ -183,19 +180,19 @@ fn entry(cluster: &str, fact: &ArrivalFact, action: &str, job: JobId, detail: St
 /// What an object becomes, or why it cannot become anything.
 type Judged<T> = std::result::Result<T, Refusal>;
 
-/// The job with its priority class, or why the object cannot be one.
+/// The job, or why the object cannot be one.
 async fn new_job(
     db: &mut PgConnection,
     cluster: ClusterId,
     name: &str,
     fact: &ArrivalFact,
-) -> Result<Judged<(NewJob, Option<PriorityClass>)>> {
+) -> Result<Judged<NewJob>> {
     let parsed = match parsed(fact) {
         Ok(parsed) => parsed,
         Err(why) => return Ok(Err(why)),
     };
-    let class = match names(db, fact, &parsed).await? {
-        Ok(class) => class,
+    let priority = match names(db, fact, &parsed).await? {
+        Ok(priority) => priority,
         Err(why) => return Ok(Err(why)),
     };
     let pinned = if fact.cluster.is_empty() { None } else { arrival::cluster_id(db, &fact.cluster).await? };
@@ -221,10 +218,11 @@ async fn new_job(
         gang: submit::gang(&parsed, &preferences),
         pinned,
         preferences,
+        priority,
         on_lost,
         submitted_at: clock::now(),
     };
-    Ok(Ok((new, class)))
+    Ok(Ok(new))
 }
 
 fn parsed(fact: &ArrivalFact) -> Judged<ParsedRayJob> {

@@ -10,7 +10,7 @@ use squadron_core::{
     quota::{Flavor, Policy, Preemption, Queue, Quota, Reclaim, Resource, Within, diff},
 };
 use squadron_store::{
-    job::{JobRow, NewJob, advance, priority},
+    job::{JobRow, NewJob, advance},
     quota,
     testing::fixture,
 };
@@ -215,15 +215,8 @@ async fn an_urgent_job_stops_a_less_urgent_one_of_its_queue_and_nothing_stops_by
         let mut urgent = fixture::new_job("urgent");
         urgent.queue = "lab/a".into();
         urgent.gang[0].requests.cpu_milli = 2_000;
+        urgent.priority = Some(fixture::priority("high", 10));
         fixture::insert(&lab.app.store, &urgent).await;
-        let class = squadron_core::quota::PriorityClass {
-            name: "high".into(),
-            value: 10,
-            description: String::new(),
-        };
-        let mut db = lab.app.store.pool().acquire().await.unwrap();
-        priority::set(&mut db, urgent.id, &class).await.unwrap();
-        drop(db);
         lab.settle().await;
         if within == Within::Never {
             assert_eq!(lab.state(plain).await, JobState::Running);

@@ -24,18 +24,27 @@ pub struct Entry {
 
 /// Adds the row in the transaction of what it tells of.
 pub async fn insert(db: &mut PgConnection, entry: &Entry) -> Result<()> {
+    insert_all(db, &[entry]).await
+}
+
+/// Adds rows in the transaction of what they tell of.
+pub async fn insert_all(db: &mut PgConnection, entries: &[&Entry]) -> Result<()> {
+    fn each<'e, T>(entries: &'e [&'e Entry], of: impl Fn(&'e Entry) -> T) -> Vec<T> {
+        entries.iter().map(|entry| of(entry)).collect()
+    }
     sqlx::query(
         "insert into audit (id, at, actor, action, object, allowed, detail, request_id)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+         select * from unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::boolean[], $7::text[],
+                              $8::text[])",
     )
-    .bind(entry.id)
-    .bind(at(entry.at))
-    .bind(&entry.actor)
-    .bind(&entry.action)
-    .bind(&entry.object)
-    .bind(entry.allowed)
-    .bind(&entry.detail)
-    .bind(&entry.request_id)
+    .bind(each(entries, |entry| entry.id))
+    .bind(each(entries, |entry| at(entry.at)))
+    .bind(each(entries, |entry| entry.actor.as_str()))
+    .bind(each(entries, |entry| entry.action.as_str()))
+    .bind(each(entries, |entry| entry.object.as_str()))
+    .bind(each(entries, |entry| entry.allowed))
+    .bind(each(entries, |entry| entry.detail.as_str()))
+    .bind(each(entries, |entry| entry.request_id.as_str()))
     .execute(db)
     .await?;
     Ok(())

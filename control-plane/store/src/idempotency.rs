@@ -2,7 +2,7 @@
 //!
 //! Invariant: the key's row and the job's row are committed together, so a repeat finds both or neither.
 
-use sqlx::{PgConnection, Row};
+use sqlx::{PgConnection, Row, postgres::PgRow};
 use squadron_core::{id::JobId, time::Timestamp};
 
 use crate::{Result, at};
@@ -29,28 +29,46 @@ pub enum Found {
 /// The constraint that refuses a second row of a key: two equal requests came at once.
 pub const KEY_TAKEN: &str = "idempotency_pkey";
 
-/// Looks a key up.
-pub async fn find(db: &mut PgConnection, key: &Key) -> Result<Found> {
-    let row = sqlx::query("select job_id, body_sha256 from idempotency where owner = $1 and key = $2")
-        .bind(&key.owner)
-        .bind(&key.key)
-        .fetch_optional(db)
-        .await?;
-    let Some(row) = row else { return Ok(Found::Nothing) };
-    let (job, body): (_, Vec<u8>) = (JobId(row.try_get("job_id")?), row.try_get("body_sha256")?);
-    Ok(if body == key.body { Found::Same(job) } else { Found::Other(job) })
+/// Looks keys up; the answers are in the order of the keys.
+pub async fn find_all(db: &mut PgConnection, keys: &[&Key]) -> Result<Vec<Found>> {
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = sqlx::query(
+        "select i.job_id, i.body_sha256 from unnest($1::text[], $2::text[]) with ordinality as s (owner, key, place)
+         left join idempotency i on i.owner = s.owner and i.key = s.key order by s.place",
+    )
+    .bind(keys.iter().map(|key| key.owner.as_str()).collect::<Vec<_>>())
+    .bind(keys.iter().map(|key| key.key.as_str()).collect::<Vec<_>>())
+    .fetch_all(db)
+    .await?;
+    rows.iter().zip(keys).map(|(row, key)| found(row, key)).collect()
 }
 
-/// Ties a key to a job, in the transaction that inserts the job.
-pub async fn insert(db: &mut PgConnection, key: &Key, job: JobId, now: Timestamp) -> Result<()> {
+fn found(row: &PgRow, key: &Key) -> Result<Found> {
+    let job = row.try_get::<Option<_>, _>("job_id")?.map(JobId);
+    let body: Option<Vec<u8>> = row.try_get("body_sha256")?;
+    Ok(match job {
+        None => Found::Nothing,
+        Some(job) if body.as_deref() == Some(key.body.as_slice()) => Found::Same(job),
+        Some(job) => Found::Other(job),
+    })
+}
+
+/// Ties keys to jobs at these times, in the transaction that inserts the jobs.
+pub async fn insert_all(db: &mut PgConnection, rows: &[(&Key, JobId, Timestamp)]) -> Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
     sqlx::query(
-        "insert into idempotency (owner, key, body_sha256, job_id, created_at) values ($1, $2, $3, $4, $5)",
+        "insert into idempotency (owner, key, body_sha256, job_id, created_at)
+         select * from unnest($1::text[], $2::text[], $3::bytea[], $4::uuid[], $5::timestamptz[])",
     )
-    .bind(&key.owner)
-    .bind(&key.key)
-    .bind(key.body.as_slice())
-    .bind(job.0)
-    .bind(at(now))
+    .bind(rows.iter().map(|(key, ..)| key.owner.as_str()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(key, ..)| key.key.as_str()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(key, ..)| key.body.as_slice()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(_, job, _)| job.0).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(.., now)| at(*now)).collect::<Vec<_>>())
     .execute(db)
     .await?;
     Ok(())

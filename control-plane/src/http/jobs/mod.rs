@@ -4,6 +4,7 @@
 
 pub mod cancel;
 mod decisions;
+pub mod desk;
 mod detail;
 pub mod known;
 mod list;

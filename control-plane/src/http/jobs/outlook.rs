@@ -23,7 +23,7 @@ use squadron_core::{
 };
 use squadron_store::job::place::{LineKey, Part};
 
-use super::{find_for, known, submit, wait};
+use super::{find_for, submit, wait};
 use crate::{
     clock,
     http::{
@@ -58,8 +58,7 @@ pub async fn of_manifest(
     };
     let (new, parsed) = submit::check(&app, &caller, &request).await?;
     submit::refuse_extras(&parsed)?;
-    let class = known::priority(&app, None, &parsed).await?;
-    let job = new.waiting(class.map_or(0, |class| class.value));
+    let job = new.waiting();
     let seat = looks::seat().await?;
     let input = submit::fleet(&app, vec![job.clone()]).await?;
     Ok(Json(look(&app, seat, input, job).await?))

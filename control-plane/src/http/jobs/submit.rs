@@ -1,4 +1,4 @@
-//! Submission: check everything, then insert the job, its key and its audit row in one transaction.
+//! Submission: check everything, then have it stored with its key and its audit row, all or nothing.
 
 use std::collections::BTreeSet;
 
@@ -14,34 +14,32 @@ use squadron_api::{
     route,
 };
 use squadron_core::{
-    dispatch::{Cause, GangPart, Input, Waiting, plan},
+    dispatch::{Blocker, GangPart, Input, Waiting},
     id::JobId,
     job::JobState,
     lease::choose,
     name::K8sName,
     placement::NodeWish,
     preference::{Preferences, read},
-    quota::PriorityClass,
 };
 use squadron_ray::{
     manifest::{self, LONGEST_MANIFEST, ParsedRayJob},
     submission::EXTRAS_ANNOTATION,
 };
 use squadron_store::{
-    PgConnection, audit,
-    idempotency::{self, Found, Key},
+    audit,
+    idempotency::{Found, Key},
     job::{
-        self, NewJob,
+        NewJob,
         place::{LineKey, Part},
         waiting,
     },
-    preempt,
-    ray_submission::{self, NewSubmission},
-    run_time,
+    preempt, run_time,
 };
 use uuid::Uuid;
 
 use super::{
+    desk::{self, Ask},
     find, known, view,
     wish::{policy_refused, preferences_refused, wish},
 };
@@ -53,7 +51,6 @@ use crate::{
         page,
     },
     state::AppState,
-    wake::Topic,
 };
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -73,16 +70,15 @@ pub async fn submit(
     let key = key(&headers, &caller, &request)?;
     let (new, parsed) = check(&app, &caller, &request).await?;
     refuse_extras(&parsed)?;
-    let class = known::priority(&app, request.priority_class.as_deref(), &parsed).await?;
-    let warnings = warnings(&new, &parsed, &clusters(&app, new.waiting(0)).await?);
+    let warnings = warnings(&new, &parsed, &desk::lasting(&app, new.waiting()).await?);
     if request.dry_run {
-        let priority = class.as_ref().map_or(0, |class| class.value);
-        let key = LineKey::new(Part::Unlooked, priority, 0.0, new.submitted_at, new.id);
+        let key = LineKey::new(Part::Unlooked, new.urgency(), 0.0, new.submitted_at, new.id);
         let place = app.store.place_of_new(&new.queue, key, new.submitted_at).await?;
         let link = format!("{}/jobs", app.settings.public_url);
         return Ok(Json(SubmitReply { job: None, position: Some(place.position), link, warnings }));
     }
-    let id = commit(&app, &caller, &new, key.as_ref(), class.as_ref()).await?;
+    let entry = entry(&caller, &new);
+    let id = commit(&app, Ask { new, key, submission: None, entry }).await?;
     reply(&app, id, warnings).await
 }
 
@@ -114,20 +110,6 @@ pub fn gang(parsed: &ParsedRayJob, preferences: &Preferences) -> Vec<GangPart> {
         wish: NodeWish { no_spot, ..member.wish.clone() },
     });
     parts.collect()
-}
-
-/// What the dispatcher would look at if nothing ran and this were the only job.
-async fn clusters(app: &AppState, job: Waiting) -> Result<Input> {
-    let asked = (page::silence(app), job);
-    let look = app.store.txn("job.clusters", &asked, |db, (silence, job)| {
-        Box::pin(async move {
-            let mut input = waiting::ground(db, *silence).await?;
-            input.waiting.push(job.clone());
-            waiting::add_prices(db, &mut input).await?;
-            Ok(input)
-        })
-    });
-    Ok(look.await?)
 }
 
 /// What the dispatcher would look at now if it might stop others, with these jobs as well if they are not among those read.
@@ -274,6 +256,7 @@ async fn new_job(
     let texts = request.preferences.clone().over(parsed.preferences.clone());
     let preferences = read(&texts).map_err(|faults| preferences_refused(&faults))?;
     let pinned = known::pin(app, request.cluster.as_deref(), parsed).await?;
+    let priority = known::priority(app, request.priority_class.as_deref(), parsed).await?;
     let namespace = K8sName::new(parsed.namespace.as_deref().unwrap_or("default"))?;
     Ok(NewJob {
         id: JobId(Uuid::now_v7()),
@@ -287,13 +270,14 @@ async fn new_job(
         gang: gang(parsed, &preferences),
         pinned,
         preferences,
+        priority,
         on_lost,
         submitted_at: clock::now(),
     })
 }
 
 /// What is legal but probably not meant.
-fn warnings(new: &NewJob, parsed: &ParsedRayJob, input: &Input) -> Vec<String> {
+fn warnings(new: &NewJob, parsed: &ParsedRayJob, lasting: &[Blocker]) -> Vec<String> {
     let mut warnings = Vec::new();
     if parsed.namespace.is_none() {
         warnings.push("the manifest names no namespace, so the job goes to namespace default".to_owned());
@@ -306,99 +290,25 @@ fn warnings(new: &NewJob, parsed: &ParsedRayJob, input: &Input) -> Vec<String> {
             "spec.suspend is true, so the job will not start in its cluster until that changes".to_owned(),
         );
     }
-    let lasts = |code| {
-        matches!(
-            code,
-            Cause::TooBig
-                | Cause::QuotaNever
-                | Cause::Residency
-                | Cause::MaxPrice
-                | Cause::NoMatchingNode
-                | Cause::NoFlavor
-                | Cause::NoCluster
-        )
-    };
-    for blocked in plan(input).blocked {
-        let lasting = blocked.blockers.iter().filter(|blocker| lasts(blocker.code));
-        warnings.extend(lasting.map(|blocker| format!("{}; {}", blocker.sentence, blocker.try_this)));
-    }
+    warnings.extend(lasting.iter().map(|blocker| format!("{}; {}", blocker.sentence, blocker.try_this)));
     warnings
 }
 
-/// Inserts the job, or finds the one that the key stands for.
-async fn commit(
-    app: &AppState,
-    caller: &Caller,
-    new: &NewJob,
-    key: Option<&Key>,
-    class: Option<&PriorityClass>,
-) -> Result<JobId> {
-    let found = match store(app, caller, new, key, None, class).await {
-        // The same request came twice at once; the other one was first.
-        Err(error) if error.violates(idempotency::KEY_TAKEN) => {
-            store(app, caller, new, key, None, class).await?
-        }
-        done => done?,
-    };
-    match found {
+/// Stores the job, or finds the one that the key stands for.
+async fn commit(app: &AppState, ask: Ask) -> Result<JobId> {
+    let id = ask.new.id;
+    match desk::commit(app, ask).await? {
         Found::Same(job) => Ok(job),
         Found::Other(job) => Err(Api::new(
             Code::IdempotencyMismatch,
             format!("this idempotency key was used for another submission, which became job {job}"),
             "send a new key for a new job, or repeat the first request unchanged",
         )),
-        Found::Nothing => Ok(new.id),
+        Found::Nothing => Ok(id),
     }
 }
 
-/// Writes the job with its key, its audit row and, if it came by Ray's API, its submission; then tells.
-pub async fn store(
-    app: &AppState,
-    caller: &Caller,
-    new: &NewJob,
-    key: Option<&Key>,
-    submission: Option<&NewSubmission>,
-    class: Option<&PriorityClass>,
-) -> squadron_store::Result<Found> {
-    let entry = caller.entry("job.submit", new.id, format!("{} in queue {}", new.name, new.queue));
-    let input = (new, key, submission, class, entry);
-    let found = app
-        .store
-        .txn("job.submit", &input, |db, (new, key, submission, class, entry)| {
-            Box::pin(insert(db, new, *key, *submission, *class, entry))
-        })
-        .await?;
-    if found == Found::Nothing {
-        app.wake.changed("job", new.id, 1);
-        app.wake.notify(Topic::Dispatch);
-    }
-    Ok(found)
-}
-
-async fn insert(
-    db: &mut PgConnection,
-    new: &NewJob,
-    key: Option<&Key>,
-    submission: Option<&NewSubmission>,
-    class: Option<&PriorityClass>,
-    entry: &audit::Entry,
-) -> squadron_store::Result<Found> {
-    if let Some(key) = key {
-        match idempotency::find(db, key).await? {
-            Found::Nothing => {}
-            found => return Ok(found),
-        }
-    }
-    job::insert(db, new).await?;
-    if let Some(class) = class {
-        job::priority::set(db, new.id, class).await?;
-    }
-    if let Some(submission) = submission {
-        ray_submission::insert(db, new.id, submission, new.submitted_at).await?;
-    }
-    if let Some(key) = key {
-        idempotency::insert(db, key, new.id, new.submitted_at).await?;
-    }
-    audit::insert(db, entry).await?;
-    Ok(Found::Nothing)
+/// The audit row of a submission.
+pub fn entry(caller: &Caller, new: &NewJob) -> audit::Entry {
+    caller.entry("job.submit", new.id, format!("{} in queue {}", new.name, new.queue))
 }

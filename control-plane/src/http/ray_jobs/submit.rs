@@ -18,7 +18,14 @@ use super::{
 };
 use crate::{
     clock,
-    http::{auth::Caller, error::Api, jobs},
+    http::{
+        auth::Caller,
+        error::Api,
+        jobs::{
+            self,
+            desk::{self, Ask},
+        },
+    },
     state::AppState,
 };
 
@@ -36,8 +43,7 @@ pub async fn submit(State(app): State<AppState>, caller: Caller, body: Bytes) ->
     let id = submission.submission_id.clone().unwrap_or_else(new_id);
     let choices = submission::choices(&submission).map_err(|errors| Refusal::fields(&errors))?;
     let request = request(&app, &submission, &id, &choices).await?;
-    let (new, parsed) = jobs::submit::check(&app, &caller, &request).await.map_err(queue_by_metadata)?;
-    let class = jobs::known::priority(&app, None, &parsed).await?;
+    let (new, _) = jobs::submit::check(&app, &caller, &request).await.map_err(queue_by_metadata)?;
     let kept = NewSubmission {
         submission_id: id.clone(),
         entrypoint: submission.entrypoint.clone(),
@@ -45,7 +51,8 @@ pub async fn submit(State(app): State<AppState>, caller: Caller, body: Bytes) ->
         runtime_env: submission.runtime_env.as_ref().map(|env| json!(env).to_string()),
         packages: packages(&app, &caller, &submission).await?,
     };
-    match jobs::submit::store(&app, &caller, &new, None, Some(&kept), class.as_ref()).await {
+    let entry = jobs::submit::entry(&caller, &new);
+    match desk::commit(&app, Ask { new, key: None, submission: Some(kept), entry }).await {
         Ok(_) => Ok(Json(json!({"job_id": id, "submission_id": id}))),
         Err(error) if error.violates(ID_TAKEN) => Err(Refusal::failed(format!(
             "ValueError: Job with submission_id {id} already exists. Please use a different submission_id."

@@ -28,8 +28,13 @@ const STRAGGLERS: i64 = 5_000;
 const IDLE: i64 = 1_000;
 
 impl NewJob {
+    /// What its priority class is worth.
+    pub fn urgency(&self) -> i32 {
+        self.priority.as_ref().map_or(0, |class| class.value)
+    }
+
     /// The job as the dispatcher will look at it.
-    pub fn waiting(&self, priority: i32) -> Waiting {
+    pub fn waiting(&self) -> Waiting {
         Waiting {
             job: self.id,
             name: self.name.clone(),
@@ -38,7 +43,7 @@ impl NewJob {
             gang: self.gang.clone(),
             pinned: self.pinned,
             preferences: self.preferences.clone(),
-            priority,
+            priority: self.urgency(),
             manifest: desired::rounded(self.rayjob.len() as u64),
             program: ran_by(&self.rayjob),
             expected_ms: None,
@@ -77,12 +82,13 @@ impl Interned {
     }
 }
 
-/// Makes those of these classes that are not there, in the order of their ids.
-async fn make(db: &mut PgConnection, classes: &[Interned]) -> Result<()> {
+/// Makes those of these classes that are not there and whose queues are, in the order of their ids.
+pub(super) async fn make(db: &mut PgConnection, classes: &[Interned]) -> Result<()> {
     sqlx::query(
         "insert into job_class (id, queue, priority, shape)
-         select distinct on (id) id, queue, priority, shape
-         from unnest($1::uuid[], $2::text[], $3::integer[], $4::jsonb[]) as s (id, queue, priority, shape) order by id
+         select distinct on (s.id) s.id, s.queue, s.priority, s.shape
+         from unnest($1::uuid[], $2::text[], $3::integer[], $4::jsonb[]) as s (id, queue, priority, shape)
+         join queue q on q.name = s.queue order by s.id
          on conflict (id) do nothing",
     )
     .bind(classes.iter().map(|class| class.id).collect::<Vec<_>>())
@@ -210,15 +216,6 @@ pub async fn retire(db: &mut PgConnection, before: Timestamp, now: Timestamp) ->
     .fetch_one(db)
     .await?;
     Ok((row.try_get("looked")?, row.try_get("gone")?))
-}
-
-/// The class that a job has with this priority, made if need be. Call it in the transaction that adds the job.
-pub(crate) async fn with_priority(db: &mut PgConnection, job: JobId, priority: i32) -> Result<ClassId> {
-    let row = sqlx::query(waiting!("where id = $1")).bind(job.0).fetch_one(&mut *db).await?;
-    let class = Interned::of(&Waiting { priority, ..read_job(&row)? })?;
-    let id = class.id;
-    make(db, &[class]).await?;
-    Ok(id)
 }
 
 fn read_job(row: &PgRow) -> Result<Waiting> {

@@ -14,7 +14,6 @@ use super::{
     NewJob,
     class::{self, ClassId},
     place::{EXACT, LineKey, Part, recount},
-    priority,
     verdict::{self, Verdict},
     waiting,
 };
@@ -75,12 +74,10 @@ async fn judge(store: &Store, verdicts: &[(ClassId, bool, Option<Blocked>)], mil
 
 /// A job of the queue research that is so urgent and so many milliseconds old.
 pub(super) async fn urgent(store: &Store, name: &str, value: i32, millis: i64) -> JobId {
-    let job = NewJob { submitted_at: NOW.plus_millis(millis), ..fixture::new_job(name) };
+    let priority = Some(fixture::priority("x", value));
+    let job = NewJob { submitted_at: NOW.plus_millis(millis), priority, ..fixture::new_job(name) };
     store.ensure_queue(&job.queue.parse().unwrap(), NOW).await.unwrap();
     fixture::insert(store, &job).await;
-    let mut db = store.pool().acquire().await.unwrap();
-    let class = squadron_core::quota::PriorityClass { name: "x".into(), value, description: String::new() };
-    priority::set(&mut db, job.id, &class).await.unwrap();
     job.id
 }
 
@@ -128,11 +125,7 @@ async fn equal_jobs_share_a_class_whoever_adds_them() {
     fixture::insert(&store, &NewJob { pinned: Some(east), ..pinned.clone() }).await;
     fixture::execute(&store, "update job set class_id = null where name = 'b' and $1 > 0", 1).await;
     give_all(&store).await;
-    let mut db = store.pool().acquire().await.unwrap();
-    let urgent = fixture::queued(&store, "d").await.id;
-    let high =
-        squadron_core::quota::PriorityClass { name: "high".into(), value: 7, description: String::new() };
-    priority::set(&mut db, urgent, &high).await.unwrap();
+    let urgent = urgent(&store, "d", 7, 0).await;
     let equal = class_of(&store, first).await;
     assert_eq!(class_of(&store, second.id).await, equal);
     let others = [class_of(&store, pinned.id).await, class_of(&store, urgent).await];

@@ -11,6 +11,7 @@ mod class_turn_tests;
 pub mod class_wait;
 pub mod heads;
 mod held;
+mod insert;
 pub mod line;
 pub mod own_wait;
 pub mod place;
@@ -27,17 +28,19 @@ pub mod waiting;
 
 use std::collections::BTreeMap;
 
-use sqlx::{PgConnection, Postgres, QueryBuilder, Row, postgres::PgRow, types::Json};
+use sqlx::{Postgres, QueryBuilder, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     dispatch::{Blocker, GangPart},
     id::{ClusterId, JobId},
     job::JobState,
     lease::{Chosen, Policy, Refusal},
     preference::Preferences,
+    quota::PriorityClass,
     time::Timestamp,
 };
 use uuid::Uuid;
 
+pub use self::insert::{NO_SUCH_QUEUE, insert, insert_all};
 use self::place::{LineKey, Part};
 use crate::{Result, Store, StoreError, at, stamp, stamp_opt};
 
@@ -57,6 +60,8 @@ pub struct NewJob {
     pub pinned: Option<ClusterId>,
     /// What it says about places.
     pub preferences: Preferences,
+    /// The class that it names, as it is now; later changes of the class do not move the job.
+    pub priority: Option<PriorityClass>,
     /// What happens to it when its cluster is lost, and why.
     pub on_lost: Chosen,
     pub submitted_at: Timestamp,
@@ -111,51 +116,6 @@ pub struct Filter {
     /// Only those after this one in the list.
     pub after: Option<(Timestamp, Uuid)>,
     pub limit: i64,
-}
-
-/// The constraint that refuses a job in a queue that does not exist.
-pub const NO_SUCH_QUEUE: &str = "job_queue_fkey";
-
-/// Adds a job to its queue.
-pub async fn insert(db: &mut PgConnection, job: &NewJob) -> Result<()> {
-    let class = class::Interned::of(&job.waiting(0))?;
-    sqlx::query(
-        "with class as (insert into job_class (id, queue, priority, shape) select $16, name, $17, $18 from queue where name = $4
-                        on conflict (id) do nothing)
-         insert into job (id, name, namespace, queue, state, sentence, owner, manifest, rayjob, gang, pinned_cluster,
-                          submitted_at, on_lost, on_lost_because, preferences, resumes, class_id, program)
-         values ($1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $19)",
-    )
-    .bind(job.id.0)
-    .bind(&job.name)
-    .bind(&job.namespace)
-    .bind(&job.queue)
-    .bind(&job.sentence)
-    .bind(&job.owner)
-    .bind(&job.manifest)
-    .bind(&job.rayjob)
-    .bind(Json(&job.gang))
-    .bind(job.pinned.map(|cluster| cluster.0))
-    .bind(at(job.submitted_at))
-    .bind(job.on_lost.policy.word())
-    .bind(&job.on_lost.because)
-    .bind(Json(&job.preferences))
-    .bind(resumes(&job.rayjob))
-    .bind(class.id)
-    .bind(class.shape.priority)
-    .bind(Json(&class.shape))
-    .bind(&class.shape.program)
-    .execute(db)
-    .await?;
-    Ok(())
-}
-
-/// Whether the manifest says that the job goes on from its last checkpoint. The database could not read every manifest: one
-/// may hold NUL.
-fn resumes(rayjob: &str) -> bool {
-    let manifest: Option<serde_json::Value> = serde_json::from_str(rayjob).ok();
-    let says = manifest.as_ref().and_then(|all| all.pointer("/metadata/annotations/squadron.dev~1resumes"));
-    says.is_some_and(|says| says == "true" || says == true)
 }
 
 macro_rules! select {

@@ -213,7 +213,8 @@ async fn the_snapshot_shows_room_holders_and_waiting_jobs() {
     let id = AttemptId { job: held.id, number: 1 };
     let mut db = store.pool().acquire().await.unwrap();
     let taint = Taint { key: "dedicated".into(), value: "ml".into(), effect: "NoExecute".into() };
-    let face = Face { labels: [("gpu".into(), "h100".into())].into(), taints: vec![taint] };
+    let face =
+        Face { labels: [("gpu".into(), "h100".into())].into(), taints: vec![taint], ..Face::default() };
     let labelled = NodeFact { face: face.clone(), ..fixture::node("n1") };
     for (seq, node) in [(1, fixture::node("n1")), (3, labelled)] {
         fixture::show_node(&mut db, east, &node, Position { epoch: 1, seq }, NOW).await.unwrap();
@@ -310,16 +311,18 @@ async fn of_those_that_came_later_the_newest_are_looked_at_for_whether_they_went
 
 #[tokio::test]
 async fn a_key_stands_for_one_body() {
-    use crate::idempotency::{Found, Key, find, insert};
+    use crate::idempotency::{Found, Key, find_all, insert_all};
     let store = testing::store().await;
     let job = fixture::queued(&store, "train").await;
     let key = |body| Key { owner: "ann".into(), key: "k1".into(), body: [body; 32] };
     let mut db = store.pool().acquire().await.unwrap();
-    assert_eq!(find(&mut db, &key(1)).await.unwrap(), Found::Nothing);
-    insert(&mut db, &key(1), job.id, NOW).await.unwrap();
-    assert_eq!(find(&mut db, &key(1)).await.unwrap(), Found::Same(job.id));
-    assert_eq!(find(&mut db, &key(2)).await.unwrap(), Found::Other(job.id));
-    let twice = insert(&mut db, &key(1), job.id, NOW).await.unwrap_err();
+    let other = Key { key: "k2".into(), ..key(1) };
+    let asked = [&key(1), &other, &key(2)];
+    assert_eq!(find_all(&mut db, &asked).await.unwrap(), [Found::Nothing; 3]);
+    insert_all(&mut db, &[(&key(1), job.id, NOW)]).await.unwrap();
+    let found = [Found::Same(job.id), Found::Nothing, Found::Other(job.id)];
+    assert_eq!(find_all(&mut db, &asked).await.unwrap(), found);
+    let twice = insert_all(&mut db, &[(&other, job.id, NOW), (&key(1), job.id, NOW)]).await.unwrap_err();
     assert!(twice.violates(crate::idempotency::KEY_TAKEN));
 }
 

@@ -11,6 +11,7 @@ use squadron_core::{
     id::{AttemptId, ClusterId, Epoch, JobId},
     lease::{Chosen, Policy},
     preference::Preferences,
+    quota::PriorityClass,
     resources::Resources,
     time::Timestamp,
 };
@@ -60,10 +61,16 @@ pub fn new_job(name: &str) -> NewJob {
         gang: vec![GangPart { role: "head".to_owned(), count: 1, requests: ONE, ..GangPart::default() }],
         pinned: None,
         preferences: Preferences::default(),
+        priority: None,
         on_lost: Chosen { policy: Policy::Wait, because: "a test".to_owned() },
         submitted_at: NOW,
         sentence: "queued in research".to_owned(),
     }
+}
+
+/// A priority class.
+pub fn priority(name: &str, value: i32) -> PriorityClass {
+    PriorityClass { name: name.to_owned(), value, description: String::new() }
 }
 
 /// A queued job in the queue `research`, which is made if need be.
