@@ -48,6 +48,10 @@ pub use store::Store;
 /// The full pass is made this often even if nothing woke it.
 const RESYNC: Duration = Duration::from_secs(5);
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
+/// Every pass looks at all attempts; it takes at most this part of the time, so that news that come one by one are looked at
+/// together where there are many.
+const RESTS_PER_LOOK: u32 = 9;
+const LONGEST_REST: Duration = Duration::from_millis(100);
 /// Reading the fencer's note delays what must be stopped by no more than this.
 const NOTE: Duration = Duration::from_millis(500);
 /// Writes that are under way at the same time.
@@ -80,13 +84,27 @@ pub struct Attempts {
     pub wake: Arc<Notify>,
 }
 
+/// What a pass leaves to the loop.
+struct Passed {
+    /// How long it looked, without what it waited for.
+    looked: Duration,
+    /// When the next must come at the latest.
+    pause: Duration,
+}
+
+impl Passed {
+    const FAILED: Passed = Passed { looked: Duration::ZERO, pause: AFTER_FAILURE };
+}
+
 impl Attempts {
     /// Runs until the process ends.
     pub async fn run(mut self, mut wanted: watch::Receiver<Option<Desired>>) {
         let (mut promises, mut fences) = (self.lease.promises(), Fences::default());
         loop {
             let complete = self.cache.is_complete();
-            let pause = if complete { self.pass(&mut wanted, &mut fences).await } else { AFTER_FAILURE };
+            let Passed { looked, pause } =
+                if complete { self.pass(&mut wanted, &mut fences).await } else { Passed::FAILED };
+            tokio::time::sleep((looked * RESTS_PER_LOOK).min(LONGEST_REST)).await;
             tokio::select! {
                 changed = wanted.changed() => if changed.is_err() { return },
                 () = self.wake.notified() => {}
@@ -96,12 +114,13 @@ impl Attempts {
         }
     }
 
-    /// One full pass; answers when the next must come at the latest.
-    async fn pass(&mut self, wanted: &mut watch::Receiver<Option<Desired>>, fences: &mut Fences) -> Duration {
+    /// One full pass.
+    async fn pass(&mut self, wanted: &mut watch::Receiver<Option<Desired>>, fences: &mut Fences) -> Passed {
+        let begun = Instant::now();
         let desired = wanted.borrow_and_update().clone();
         if let Err(error) = block_in_place(|| self.store.keep_desired(desired.as_ref())) {
             tracing::error!(%error, "a desired state cannot be stored; it is not applied yet");
-            return AFTER_FAILURE;
+            return Passed::FAILED;
         }
         if let Some(desired) = &desired {
             expect(desired, &self.cache);
@@ -109,12 +128,14 @@ impl Attempts {
         // What is wanted is remembered too.
         self.cache.expect_only(&self.store.memory.attempts().map(|(attempt, _)| attempt).collect());
         let mut observed = observe::observe(&self.cache, &self.logs, desired.as_ref(), &self.store.memory);
+        let looked = Instant::now();
         if self.misses_one(desired.as_ref(), &observed) {
             self.read_note(&mut observed).await;
         }
-        let leave = self.leave(desired.as_ref(), &observed);
+        let (noted, leave) = (Instant::now(), self.leave(desired.as_ref(), &observed));
         let memory = &self.store.memory;
         let plan = plan::plan(desired.as_ref(), &observed, memory, &self.policy, &leave, clock::now());
+        let looked = (looked - begun) + noted.elapsed();
         self.accepts.send_if_modified(|known| {
             let news = *known != plan.accepts;
             known.clone_from(&plan.accepts);
@@ -126,7 +147,7 @@ impl Attempts {
             self.applied.set(desired.generation);
         }
         let at_most = RESYNC.min(self.until_the_lease_ends());
-        match plan.wake_at {
+        let pause = match plan.wake_at {
             _ if ended == Ended::Again => Duration::ZERO,
             _ if ended == Ended::Failed => AFTER_FAILURE,
             Some(at) => {
@@ -134,7 +155,8 @@ impl Attempts {
                 Duration::from_millis(left.max(50)).min(at_most)
             }
             None => at_most,
-        }
+        };
+        Passed { looked, pause }
     }
 
     /// The fencer notes first and stops then, so what it stopped is in the note by now. A note that cannot be read holds up
