@@ -8,8 +8,8 @@ use ed25519_dalek::{Signer as _, SigningKey};
 use serde_json::{Value, json};
 
 pub const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
-/// Life of a token, in seconds.
-const LIFE: u64 = 6 * 3_600;
+/// Life of a token, in seconds. The control plane takes none that lives longer than an hour.
+const LIFE: u64 = 3_590;
 
 /// One cluster's key.
 pub struct Issuer(SigningKey);

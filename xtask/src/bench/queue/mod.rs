@@ -60,6 +60,7 @@ impl Queue {
     fn measure(&self, plane: &Daemon, folder: &Path) -> Result<()> {
         let data = folder.join("data");
         fill::fleet(&data)?;
+        let _heard = fill::Heard::keep(&data)?;
         fill::jobs(&data, self.jobs)?;
         let (api, begun) = (Api::new(&data, PORT, folder)?, Instant::now());
         wait::until("the dispatcher to have looked", PATIENCE, || {
