@@ -20,7 +20,7 @@ use crate::{
     },
 };
 use squadron_core::{
-    dispatch::{Blocked, Cause, Ranked, Term, Usage},
+    dispatch::{Blocked, Bound, Cause, Ranked, Term, Usage},
     id::ClusterId,
     resources::Resources,
 };
@@ -159,6 +159,7 @@ async fn a_placement_keeps_every_term_and_old_waits_are_forgotten() {
         cluster: ClusterId(Uuid::nil()),
         because: "east has room".into(),
         usage: Usage::new(),
+        bound: Bound::new(),
         choice: Choice::new(vec![best], vec![]),
     };
     let mut db = store.pool().acquire().await.unwrap();

@@ -199,6 +199,7 @@ async fn add_nodes(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()>
                 face: Face {
                     labels: row.try_get::<Json<_>, _>("labels")?.0,
                     taints: row.try_get::<Json<_>, _>("taints")?.0,
+                    ..Face::default()
                 },
             });
         }
