@@ -138,7 +138,10 @@ fn narrow(queue: &Queue, colour: bool) -> String {
     if queue.parent.is_some() {
         text.push_str(&format!(", weight {}, share {}", decimal(i64::from(queue.weight)), share(queue)));
     }
-    text.push_str(&format!(", used {} lately\n", lately(queue)));
+    text.push('\n');
+    if queue.used_lately > 0 {
+        text.push_str(&format!("{depth}  used lately: {}\n", lately(queue)));
+    }
     if queue.quotas.is_empty() {
         text.push_str(&format!("{depth}  not limited, uses {}\n", resources(queue.used)));
     }
@@ -222,13 +225,13 @@ mod tests {
     #[test]
     fn the_tree_stands_in_columns() {
         insta::assert_snapshot!(tree(&queues(), view(None)), @"
-        QUEUE      WAITING   RUNNING   WEIGHT     SHARE   FLAVOR        RESOURCE   NOMINAL             USED   BORROWED      LENT
-        acme             0         0      1.5         -   h100          gpu             16               12          0         0
-        └ text           2         1      1.5     25.0%   h100          cpu              8              2.5          0         1
-                                                          h100          gpu              8               12          4         0
-        └ vision         2         1      1.5   unknown   h100          memory       8 GiB          unknown    unknown   unknown
-        · └ team         4         2      1.5      0.0%   h100          gpu              8                0          0         4
-        default          0         0      1.5         -   not limited                        0.5 CPU, 1 GiB
+        QUEUE      WAITING   RUNNING   WEIGHT     SHARE   USED LATELY   FLAVOR        RESOURCE   NOMINAL             USED   BORROWED      LENT
+        acme             0         0      1.5         -     0.0 GPU-h   h100          gpu             16               12          0         0
+        └ text           2         1      1.5     25.0%     1.5 GPU-h   h100          cpu              8              2.5          0         1
+                                                                        h100          gpu              8               12          4         0
+        └ vision         2         1      1.5   unknown     1.5 GPU-h   h100          memory       8 GiB          unknown    unknown   unknown
+        · └ team         4         2      1.5      0.0%     3.0 GPU-h   h100          gpu              8                0          0         4
+        default          0         0      1.5         -     0.0 GPU-h   not limited                        0.5 CPU, 1 GiB
         ");
     }
 
@@ -240,11 +243,14 @@ mod tests {
         acme  0 waiting, 0 running
           h100 gpu: 12 of 16
           text  2 waiting, 1 running, weight 1.5, share 25.0%
+            used lately: 1.5 GPU-h
             h100 cpu: 2.5 of 8, 1 lent
             h100 gpu: 12 of 8, 4 borrowed
           vision  2 waiting, 1 running, weight 1.5, share unknown
+            used lately: 1.5 GPU-h
             h100 memory: unknown of 8 GiB
             team  4 waiting, 2 running, weight 1.5, share 0.0%
+              used lately: 3.0 GPU-h
               h100 gpu: 0 of 8, 4 lent
         default  0 waiting, 0 running
           not limited, uses 0.5 CPU, 1 GiB
