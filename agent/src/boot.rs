@@ -81,10 +81,10 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
         queue: Arc::new(Queue::default()),
         wake: Arc::new(Notify::new()),
         wake_arrivals: Arc::new(Notify::new()),
-        lease: Lease::begin(&args.spool, held.epoch),
+        lease: Lease::begin(&args.spool, held.epoch, held.renewals),
         accepts: watching::channel(BTreeSet::new()).0,
     };
-    let peer = Arc::new(Peer::new(args.peer(), key, spool.epoch(), home, client.clone()));
+    let peer = Arc::new(Peer::new(args.peer(), key, (spool.epoch(), bench.lease.clone()), home, client.clone()));
     bench.watch(peer.home(), &mut parts);
     bench.reconcile(peer.clone(), &mut parts);
     bench.take_kernel_lines(&mut parts);

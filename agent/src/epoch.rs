@@ -1,7 +1,8 @@
 //! Epoch: which life of the agent acts in this cluster, by a Lease in the agent's namespace.
 //!
-//! Owns the Lease `squadron-agent` and its annotation with the epoch. Invariant: each process that takes the Lease gets
-//! a greater epoch than all before it, because taking it is one conditional write. Without the Lease nothing else of the
+//! Owns the Lease `squadron-agent`, its annotation with the epoch and the one that counts renewals. Invariants: each process that
+//! takes the Lease gets a greater epoch than all before it, because taking it is one conditional write; the control plane is told
+//! no greater count of renewals than the Lease holds, so that the next life knows as many. Without the Lease nothing else of the
 //! controller runs. If someone else took it, this process stops what it does and starts over.
 
 use std::time::{Duration, Instant};
@@ -64,6 +65,8 @@ pub struct Held {
     lease: Lease,
     /// The epoch of this life.
     pub epoch: u64,
+    /// Renewals that the lives before counted.
+    pub renewals: u64,
 }
 
 /// Takes the Lease as soon as it is free, and with it the next epoch, greater than `floor`.
@@ -127,7 +130,8 @@ async fn claim(
     match written {
         Ok(lease) => {
             let (leases, namespace) = (leases.clone(), holder.namespace.clone());
-            Ok(Some(Held { leases, namespace, epoch: epoch_of(&lease), lease }))
+            let (epoch, renewals) = (epoch_of(&lease), number(&lease, mark::RENEWALS));
+            Ok(Some(Held { leases, namespace, epoch, renewals, lease }))
         }
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
         Err(cause) => Err(error("taken", holder)(cause)),
@@ -140,7 +144,7 @@ fn next(found: Option<Lease>, identity: &str, floor: u64) -> Lease {
     let mut lease = found.unwrap_or_default();
     lease.metadata.name = Some(NAME.to_owned());
     lease.metadata.managed_fields = None;
-    set_epoch(&mut lease, before.max(floor).saturating_add(1));
+    annotate(&mut lease, EPOCH, &before.max(floor).saturating_add(1));
     let transitions = lease.spec.as_ref().and_then(|spec| spec.lease_transitions).unwrap_or(0);
     lease.spec = Some(LeaseSpec {
         holder_identity: Some(identity.to_owned()),
@@ -179,7 +183,11 @@ impl Held {
             Ok(None) => {}
             Err(error) => tracing::warn!(%error, "the fencer's mark cannot be read"),
         }
-        self.write(|spec| spec.renew_time = Some(now())).await
+        let renewals = promised.renewals();
+        annotate(&mut self.lease, mark::RENEWALS, &renewals);
+        self.write(|spec| spec.renew_time = Some(now())).await?;
+        promised.note(renewals);
+        Ok(())
     }
 
     fn echo(&mut self, mark: &str, promised: &Promised) {
@@ -188,11 +196,10 @@ impl Held {
         if standing == Standing::Unknown || mark.is_empty() {
             return;
         }
-        let annotations = self.lease.metadata.annotations.get_or_insert_default();
-        annotations.insert(mark::ECHO.to_owned(), mark.to_owned());
-        annotations.insert(mark::LEFT.to_owned(), promised.left(now).to_string());
+        annotate(&mut self.lease, mark::ECHO, &mark);
+        annotate(&mut self.lease, mark::LEFT, &promised.left(now));
         if length > 0 {
-            annotations.insert(mark::LENGTH.to_owned(), length.to_string());
+            annotate(&mut self.lease, mark::LENGTH, &length);
         }
     }
 
@@ -206,7 +213,7 @@ impl Held {
     /// The control plane knows of `epoch`: the next life must be greater. Fails if the Lease is no longer ours.
     pub async fn raise(&mut self, epoch: u64) -> Result<(), LeaseError> {
         let raised = epoch.max(self.epoch);
-        set_epoch(&mut self.lease, raised);
+        annotate(&mut self.lease, EPOCH, &raised);
         self.write(|spec| spec.renew_time = Some(now())).await
     }
 
@@ -240,12 +247,16 @@ fn error(step: &'static str, holder: &Holder) -> impl FnOnce(kube::Error) -> Lea
 }
 
 fn epoch_of(lease: &Lease) -> u64 {
-    let annotations = lease.metadata.annotations.as_ref();
-    annotations.and_then(|annotations| annotations.get(EPOCH)?.parse().ok()).unwrap_or(0)
+    number(lease, EPOCH)
 }
 
-fn set_epoch(lease: &mut Lease, epoch: u64) {
-    lease.metadata.annotations.get_or_insert_default().insert(EPOCH.to_owned(), epoch.to_string());
+/// An annotation that counts; one that is missing or no number counts nothing.
+fn number(lease: &Lease, key: &str) -> u64 {
+    mark::annotation(lease, key).parse().unwrap_or(0)
+}
+
+fn annotate(lease: &mut Lease, key: &str, value: &impl ToString) {
+    lease.metadata.annotations.get_or_insert_default().insert(key.to_owned(), value.to_string());
 }
 
 fn now() -> MicroTime {
@@ -265,6 +276,14 @@ mod tests {
         assert_eq!(epochs, [1, 2, 41]);
         let transitions = third.spec.and_then(|spec| spec.lease_transitions);
         assert_eq!(transitions, Some(3));
+    }
+
+    #[test]
+    fn the_next_life_finds_the_renewals_of_those_before() {
+        let mut lease = next(None, "a_1", 0);
+        assert_eq!(number(&lease, mark::RENEWALS), 0);
+        annotate(&mut lease, mark::RENEWALS, &71);
+        assert_eq!(number(&next(Some(lease), "b_2", 0), mark::RENEWALS), 71);
     }
 
     #[test]

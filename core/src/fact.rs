@@ -139,6 +139,8 @@ pub struct RayJobFact {
     pub submission_id: String,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
+    /// When the job says that it last wrote a checkpoint, to the minute; absent if it does not say, or nothing readable.
+    pub checkpointed_at: Option<Timestamp>,
     pub gone: bool,
 }
 

@@ -55,7 +55,7 @@ fn stage() -> Stage {
         policy: Policy { cluster, home: "squadron".into(), namespaces: None },
         store: Store::load(folder.path(), cluster).unwrap(),
         applied: Applied::default(),
-        lease: Lease::begin(folder.path(), 7),
+        lease: Lease::begin(folder.path(), 7, 0),
         accepts: watch::channel(BTreeSet::new()).0,
         notes: Api::namespaced(server.client(), "squadron"),
         wake: Arc::default(),
@@ -70,7 +70,7 @@ impl Stage {
         let lease = &self.attempts.lease;
         let number = lease.send(asked);
         lease.desired(1, 0);
-        lease.promised(&Promise { number, lease_ms: millis, generation: 1, timeline: 1 });
+        lease.promised(&Promise { number, lease_ms: millis, generation: 1, timeline: 1, renewals: number });
     }
 
     async fn act(&mut self, todo: Todo, fences: &mut Fences) -> Ended {

@@ -8,10 +8,16 @@ use serde_json::Value;
 use squadron_core::{
     fact::{RayClusterFact, RayJobFact},
     id::AttemptId,
+    job::marks,
     time::Timestamp,
 };
 
 use super::{TEXT_LIMIT, bounded};
+
+/// Bytes of a time in RFC 3339, at most.
+const LONGEST_TIME: usize = 64;
+/// In microseconds.
+const MINUTE: i64 = 60_000_000;
 
 /// The fact of a RayCluster as the API server has it.
 pub fn ray_cluster_fact(object: &DynamicObject, attempt: Option<AttemptId>) -> RayClusterFact {
@@ -47,6 +53,7 @@ pub fn ray_job_fact(object: &DynamicObject, attempt: Option<AttemptId>) -> RayJo
         submission_id: text(&status["jobId"]),
         started_at: time(&status["startTime"]),
         ended_at: time(&status["endTime"]),
+        checkpointed_at: checkpointed_at(object),
         gone: false,
     }
 }
@@ -67,6 +74,13 @@ fn both_ends(text: &str) -> String {
 
 fn count(value: &Value) -> i32 {
     value.as_i64().and_then(|number| i32::try_from(number).ok()).unwrap_or(0)
+}
+
+/// What the job says of its last checkpoint, to the minute before, so that one that saves all the time is no flood.
+fn checkpointed_at(object: &DynamicObject) -> Option<Timestamp> {
+    let said = object.metadata.annotations.as_ref()?.get(marks::CHECKPOINTED_AT)?;
+    let at: Timestamp = Some(said).filter(|said| said.len() <= LONGEST_TIME)?.parse().ok()?;
+    Some(Timestamp(at.0.checked_sub(at.0.rem_euclid(MINUTE))?))
 }
 
 fn time(value: &Value) -> Option<Timestamp> {
@@ -93,6 +107,23 @@ mod tests {
         assert_eq!((fact.deployment_status.as_str(), fact.job_status.as_str()), ("Running", "RUNNING"));
         assert_eq!(fact.started_at, Some("2026-11-29T10:00:00Z".parse().unwrap()));
         assert_eq!((fact.ended_at, fact.message.as_str(), fact.attempt), (None, "", None));
+    }
+
+    fn said(annotation: &str) -> Option<Timestamp> {
+        let object = json!({"metadata": {"name": "train", "namespace": "ns", "uid": "u",
+            "annotations": {"squadron.dev/checkpointed-at": annotation}}, "spec": {}});
+        ray_job_fact(&serde_json::from_value(object).unwrap(), None).checkpointed_at
+    }
+
+    #[test]
+    fn the_job_says_when_it_saved_and_what_cannot_be_read_says_nothing() {
+        let minute = Some("2026-11-29T10:07:00Z".parse().unwrap());
+        assert_eq!(said("2026-11-29T10:07:00Z"), minute);
+        assert_eq!(said("2026-11-29T12:07:59.999+02:00"), minute);
+        for nonsense in ["", "just now", "2026-11-29", "1764410820", "-9999-99-99T00:00:00Z"] {
+            assert_eq!(said(nonsense), None, "{nonsense}");
+        }
+        assert_eq!(said(&format!("2026-11-29T10:07:00.{}Z", "0".repeat(1_000))), None);
     }
 
     #[test]

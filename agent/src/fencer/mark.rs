@@ -24,6 +24,8 @@ pub const ECHO: &str = "squadron.dev/fencer-echo";
 pub const LEFT: &str = "squadron.dev/lease-left-ms";
 /// Annotation of the agent's Lease: the length of the lease in milliseconds.
 pub const LENGTH: &str = "squadron.dev/lease-ms";
+/// Annotation of the agent's Lease: renewals of this cluster's lives that the control plane answered.
+pub const RENEWALS: &str = "squadron.dev/lease-renewals";
 
 /// What the fencer left in the cluster, as the agent finds it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

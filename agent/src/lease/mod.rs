@@ -49,6 +49,9 @@ struct State {
     /// The desired state that is held, and the renewal that it answers.
     generation: u64,
     answers: u64,
+    /// Renewals of all lives of this cluster, by the newest promise and by the Lease object.
+    renewals: u64,
+    noted: u64,
 }
 
 /// What the lease says of the desired attempts at one moment.
@@ -63,18 +66,21 @@ pub struct Leave {
 }
 
 impl Lease {
-    /// The lease of the life `epoch`; knows of the one before if `folder` and the machine are the same.
-    pub fn begin(folder: &Path, epoch: u64) -> Lease {
+    /// The lease of the life `epoch`, whose Lease object counts `noted` renewals; knows of the life before if `folder` and the
+    /// machine are the same.
+    pub fn begin(folder: &Path, epoch: u64, noted: u64) -> Lease {
         let kept = Kept::open(folder);
         let holder = match kept.until() {
             Some(until) => Holder::recovered(Epoch(epoch), until),
             None => Holder::new(Epoch(epoch)),
         };
-        Lease::of(holder, kept)
+        Lease::of(holder, kept, noted)
     }
 
-    fn of(holder: Holder, kept: Kept) -> Lease {
-        let state = Mutex::new(State { holder, ttl: 0, timeline: 0, generation: 0, answers: 0 });
+    fn of(holder: Holder, kept: Kept, noted: u64) -> Lease {
+        let renewals = noted;
+        let state = State { holder, ttl: 0, timeline: 0, generation: 0, answers: 0, renewals, noted };
+        let state = Mutex::new(state);
         Lease(Arc::new(Shared { state, kept, promises: watch::channel(0).0 }))
     }
 
@@ -99,11 +105,28 @@ impl Lease {
             return;
         }
         state.ttl = promise.lease_ms;
+        state.renewals = state.renewals.max(promise.renewals);
         if state.generation == promise.generation {
             state.answers = state.answers.max(promise.number);
         }
         drop(state);
         self.0.promises.send_modify(|count| *count += 1);
+    }
+
+    /// Renewals of this cluster so far, which its Lease object is to count.
+    pub fn renewals(&self) -> u64 {
+        self.state().renewals
+    }
+
+    /// The Lease object counts as many.
+    pub fn note(&self, renewals: u64) {
+        let mut state = self.state();
+        state.noted = state.noted.max(renewals);
+    }
+
+    /// Renewals that the Lease object counts: the next life knows of them, whatever becomes of this one.
+    pub fn noted(&self) -> u64 {
+        self.state().noted
     }
 
     /// A desired state came, which answers a renewal.

@@ -10,11 +10,11 @@ fn lease(folder: &Path, epoch: u64, boot: &str) -> Lease {
     let holder = kept
         .until()
         .map_or_else(|| Holder::new(Epoch(epoch)), |until| Holder::recovered(Epoch(epoch), until));
-    Lease::of(holder, kept)
+    Lease::of(holder, kept, 40)
 }
 
 fn promise(number: u64, generation: u64) -> Promise {
-    Promise { number, lease_ms: 60_000, generation, timeline: 1 }
+    Promise { number, lease_ms: 60_000, generation, timeline: 1, renewals: 40 + number }
 }
 
 fn attempt(on_lost: &str, accepted_by: Option<u64>) -> DesiredAttempt {
@@ -113,4 +113,21 @@ fn the_next_life_on_this_boot_knows_the_end_and_no_other_does() {
     );
     assert_eq!(lease(folder.path(), 8, "another").standing(Tick(70_000)).0, Standing::Unknown);
     assert_eq!(lease(folder.path(), 8, "").standing(Tick(70_000)).0, Standing::Unknown);
+}
+
+#[test]
+fn renewals_are_told_only_as_far_as_the_lease_object_counts_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let lease = lease(folder.path(), 7, "b");
+    assert_eq!((lease.renewals(), lease.noted()), (40, 40), "what the life before left");
+    let (first, second) = (lease.send(Tick(0)), lease.send(Tick(10)));
+    lease.promised(&promise(second, 4));
+    assert_eq!((lease.renewals(), lease.noted()), (42, 40), "it was not written yet");
+    lease.note(42);
+    lease.promised(&promise(first, 4));
+    lease.note(41);
+    assert_eq!((lease.renewals(), lease.noted()), (42, 42), "neither falls");
+    let third = lease.send(Tick(20));
+    lease.promised(&Promise { renewals: 3, ..promise(third, 4) });
+    assert_eq!(lease.renewals(), 42, "a database that forgot some");
 }

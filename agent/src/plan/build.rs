@@ -64,6 +64,8 @@ fn annotations(manifest: &Value, attempt: &DesiredAttempt, cluster: ClusterId) -
     let mut annotations = manifest["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
     annotations.insert(CLUSTER_ANNOTATION.into(), cluster.to_string().into());
     annotations.insert(marks::ON_LOST.into(), attempt.on_lost().word().into());
+    // This attempt has saved nothing yet.
+    annotations.remove(marks::CHECKPOINTED_AT);
     annotations
 }
 
@@ -181,7 +183,8 @@ mod tests {
     fn a_second_attempt_is_told_where_and_why_it_goes_on() {
         let ray = json!({"spec": {"containers": [{"name": "ray"}]}});
         let manifest = json!({"apiVersion": "ray.io/v1", "kind": "RayJob",
-            "metadata": {"annotations": {"squadron.dev/checkpoint": "s3://b/c", "squadron.dev/on-lost": "rerun"}},
+            "metadata": {"annotations": {"squadron.dev/checkpoint": "s3://b/c", "squadron.dev/on-lost": "rerun",
+                "squadron.dev/checkpointed-at": "2026-11-29T10:07:00Z"}},
             "spec": {"rayClusterSpec": {"headGroupSpec": {"template": ray}}}});
         let mut second = attempt(&manifest);
         (second.id.number, second.before) = (2, "east was silent".into());
@@ -191,6 +194,7 @@ mod tests {
             "fence",
             "what was decided, not what was wished"
         );
+        assert!(object["metadata"]["annotations"].get(marks::CHECKPOINTED_AT).is_none(), "another attempt's");
         let env =
             &object.pointer("/spec/rayClusterSpec/headGroupSpec/template/spec/containers/0/env").unwrap();
         let told = |name: &str| {

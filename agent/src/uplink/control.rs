@@ -138,6 +138,7 @@ impl Conversation<'_> {
             desired_generation: self.ends.applied.get(),
             spool_bytes: load.bytes,
             spool_records: load.records,
+            renewals: Some(self.ends.lease.noted()),
         };
         self.send(Up::Heartbeat(beat)).await
     }

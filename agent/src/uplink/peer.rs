@@ -18,6 +18,7 @@ use tonic::{
 };
 
 use super::{AgentKey, Home, LinkError, TokenFile, home::key_set, token::Token};
+use crate::lease::Lease;
 
 const CONNECT: Duration = Duration::from_secs(10);
 const PING: Duration = Duration::from_secs(10);
@@ -41,6 +42,7 @@ pub struct Peer {
     settings: PeerSettings,
     key: AgentKey,
     epoch: u64,
+    lease: Lease,
     home: Home,
     cluster: kube::Client,
     /// The cluster's key set as last read.
@@ -54,9 +56,16 @@ pub struct Line {
 }
 
 impl Peer {
-    pub fn new(settings: PeerSettings, key: AgentKey, epoch: u64, home: Home, cluster: kube::Client) -> Peer {
+    /// The control plane of the life `epoch`, which holds `lease`.
+    pub fn new(
+        settings: PeerSettings,
+        key: AgentKey,
+        (epoch, lease): (u64, Lease),
+        home: Home,
+        cluster: kube::Client,
+    ) -> Peer {
         let keys = Mutex::new(home.jwks.clone());
-        Peer { settings, key, epoch, home, cluster, keys }
+        Peer { settings, key, epoch, lease, home, cluster, keys }
     }
 
     /// Reads the cluster's key set anew, for the next hello. An API server that is away leaves the old one.
@@ -134,6 +143,7 @@ impl Peer {
             accepted_generation: 0,
             holds_leases: true,
             takes_changes: false,
+            renewals: Some(self.lease.noted()),
         }
     }
 }

@@ -245,6 +245,7 @@ mod tests {
             proof: String::new(),
             assigned_at: NOW,
             running_at: None,
+            checkpointed_at: None,
             ended_at: ended.then_some(NOW),
         };
         JobDetail {

@@ -154,8 +154,9 @@ fn attempt_times(attempt: &Attempt) -> String {
         )
     };
     let running = attempt.running_at.map(|at| step("running", at)).unwrap_or_default();
+    let saved = attempt.checkpointed_at.map(|at| step("last checkpoint", at)).unwrap_or_default();
     let ended = attempt.ended_at.map(|at| step("ended", at)).unwrap_or_default();
-    format!("assigned {}{running}{ended}", absolute(attempt.assigned_at))
+    format!("assigned {}{running}{saved}{ended}", absolute(attempt.assigned_at))
 }
 
 fn pods(pods: &[Pod], view: View) -> String {
@@ -238,6 +239,7 @@ mod tests {
                 proof: String::new(),
                 assigned_at: NOW.plus_millis(-598_000),
                 running_at: Some(NOW.plus_millis(-245_000)),
+                checkpointed_at: Some(NOW.plus_millis(-65_000)),
                 ended_at: None,
             }],
             timeline: vec![
@@ -285,7 +287,7 @@ mod tests {
         Attempts
           1  running on east, RayJob train-17-000000a1-1
              chosen: east has room: the job asks for 2.5 cores, free are 6.5; no other cluster has
-             assigned 2026-11-30T00:53:22Z, running after 5 m 53 s
+             assigned 2026-11-30T00:53:22Z, running after 5 m 53 s, last checkpoint after 8 m 53 s
 
         Pods
           ROLE   POD             NODE     PHASE     EXIT   REASON

@@ -78,7 +78,7 @@ Examples:
   squadron cluster declare-dead east --reason \"the machines were returned\"
   squadron cluster declare-dead east --reason \"the rack burnt\" --yes
 
-Jobs of that cluster start elsewhere within seconds, whatever their policy. If something of them still runs there, it runs twice. The audit log keeps your words. A cluster that is heard cannot be declared dead.";
+Jobs of that cluster start elsewhere within seconds, whatever their policy. If something of them still runs there, it runs twice. The audit log keeps your words. A cluster that is heard cannot be declared dead. The next agent of the cluster is let in, one restored from a backup too.";
 
 /// Clusters: add, list, show, accept, clear-alarm, declare-dead, revoke; who may submit in them
 #[derive(Debug, Args)]

@@ -140,6 +140,10 @@ pub struct Attempt {
     pub assigned_at: Timestamp,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub running_at: Option<Timestamp>,
+    /// When the job last wrote a checkpoint in this attempt; absent if it did not say.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub checkpointed_at: Option<Timestamp>,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub ended_at: Option<Timestamp>,
 }

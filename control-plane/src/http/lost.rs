@@ -70,6 +70,7 @@ async fn declare_dead(
     if let Err(again) = lost::close_on_a_word(&app, row.id, before, &word).await? {
         return Err(heard_again(&row.name, again));
     }
+    app.store.forget_renewals(row.id, before).await?;
     app.wake.changed("cluster", row.id, row.version);
     clusters::shown(&app, row).await
 }

@@ -144,7 +144,7 @@ impl Control {
             applied_generation: self.desired.applied(beat.desired_generation),
         });
         if let Some(lease) = &self.lease {
-            lease.ask(beat.number);
+            lease.ask(beat);
         }
         out.send(down(DownMessage::HeartbeatReply(HeartbeatReply {
             number: beat.number,

@@ -2,7 +2,7 @@
 
 use ed25519_dalek::{Signature, VerifyingKey};
 use rand::RngCore as _;
-use squadron_core::{id::Epoch, link::hello_bytes};
+use squadron_core::{fencing::slack, id::Epoch, link::hello_bytes};
 use squadron_proto::link::{Hello, Refused, refused::Code};
 use squadron_store::cluster::{State, agent};
 
@@ -81,6 +81,8 @@ fn row(app: &AppState, guest: &Guest, hello: &Hello, public_key: [u8; 32]) -> ag
         agent_version: hello.agent_version.clone(),
         kubernetes_version: hello.kubernetes_version.clone(),
         holds_leases: hello.holds_leases,
+        renewals: hello.renewals,
+        slack: slack(&app.settings.lease),
         silence: app.settings.silence(clock::now()),
         audit: refuse::entry(Some(guest.cluster), "link.take_over", &detail),
     }

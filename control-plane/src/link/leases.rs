@@ -12,10 +12,10 @@ use std::{
 
 use squadron_core::{
     id::{AttemptId, ClusterId, Epoch},
-    lease::Renewal,
+    lease::{Renewal, is_news},
 };
-use squadron_proto::link::{Accept, Lease};
-use squadron_store::cluster::lease::Promise;
+use squadron_proto::link::{Accept, Heartbeat, Lease};
+use squadron_store::cluster::lease::{Asked, Promise};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -40,7 +40,7 @@ struct Hub {
 
 #[derive(Default)]
 struct Book {
-    waiting: BTreeMap<ClusterId, Renewal>,
+    waiting: BTreeMap<ClusterId, Asked>,
     promised: BTreeMap<ClusterId, watch::Sender<Option<Promise>>>,
 }
 
@@ -69,7 +69,7 @@ impl Renewals {
             self.0.asked.notified().await;
             tokio::time::sleep(GATHER).await;
             let waiting = std::mem::take(&mut self.book().waiting);
-            let asked: Vec<(ClusterId, Renewal)> = waiting.into_iter().collect();
+            let asked: Vec<(ClusterId, Asked)> = waiting.into_iter().collect();
             match app.store.renew(&asked).await {
                 Ok(promises) => self.tell(&promises),
                 Err(error) => {
@@ -93,10 +93,10 @@ impl Renewals {
     }
 
     /// Renewals that could not be committed wait for the next round, unless a newer one came.
-    fn put_back(&self, renewals: Vec<(ClusterId, Renewal)>) {
+    fn put_back(&self, renewals: Vec<(ClusterId, Asked)>) {
         let mut book = self.book();
-        for (cluster, renewal) in renewals {
-            book.waiting.entry(cluster).or_insert(renewal);
+        for (cluster, asked) in renewals {
+            book.waiting.entry(cluster).or_insert(asked);
         }
         self.0.asked.notify_one();
     }
@@ -123,13 +123,14 @@ impl Leases {
         Leases { renewals, cluster, epoch: session.epoch, ttl, promised }
     }
 
-    /// Asks for a renewal.
-    pub fn ask(&self, number: u64) {
-        let renewal = Renewal { epoch: self.epoch, number, ttl: self.ttl };
+    /// Asks for the renewal that a heartbeat is.
+    pub fn ask(&self, beat: &Heartbeat) {
+        let renewal = Renewal { epoch: self.epoch, number: beat.number, ttl: self.ttl };
+        let asked = Asked { renewal, noted: beat.renewals };
         let mut book = self.renewals.book();
-        let newest = book.waiting.entry(self.cluster).or_insert(renewal);
-        if (renewal.epoch, renewal.number) > (newest.epoch, newest.number) {
-            *newest = renewal;
+        let newest = book.waiting.entry(self.cluster).or_insert(asked);
+        if is_news(&newest.renewal, renewal.epoch, renewal.number) {
+            *newest = asked;
         }
         self.renewals.0.asked.notify_one();
     }
@@ -155,6 +156,7 @@ impl Leases {
                     lease_ms: promise.renewal.ttl,
                     generation: promise.generation,
                     timeline: promise.timeline,
+                    renewals: promise.renewals,
                 };
             }
         }

@@ -10,6 +10,7 @@ use squadron_core::{
 };
 use squadron_store::{
     StoreError,
+    cluster::lease::Asked,
     job::{JobRow, NewJob},
     testing::{crowd, fixture},
 };
@@ -49,7 +50,8 @@ impl Fleet {
 
     async fn renew(&self, clusters: &[ClusterId]) {
         let renewal = Renewal { epoch: Epoch(1), number: self.now, ttl: TTL };
-        let asked: Vec<_> = clusters.iter().map(|cluster| (*cluster, renewal)).collect();
+        let asked: Vec<_> =
+            clusters.iter().map(|cluster| (*cluster, Asked { renewal, noted: None })).collect();
         self.app.store.renew(&asked).await.unwrap();
     }
 

@@ -31,6 +31,8 @@ pub struct AttemptRow {
     pub ended_because: String,
     pub assigned_at: Timestamp,
     pub running_at: Option<Timestamp>,
+    /// When the job last wrote a checkpoint, as far as it said.
+    pub checkpointed_at: Option<Timestamp>,
     /// By the agent's clock; the word may have been long on its way.
     pub ended_at: Option<Timestamp>,
     /// When the control plane learnt of the end.
@@ -140,7 +142,7 @@ impl Store {
     pub async fn attempts(&self, job: JobId) -> Result<Vec<AttemptRow>> {
         let rows = sqlx::query(
             "select a.number, c.name as cluster, a.state, a.object_name, a.chosen_because, a.ended_because,
-                    a.assigned_at, a.running_at, a.ended_at, a.proof, a.stop_asked_at, coalesce(a.end_learnt_at, a.ended_at) as end_learnt_at
+                    a.assigned_at, a.running_at, a.checkpointed_at, a.ended_at, a.proof, a.stop_asked_at, coalesce(a.end_learnt_at, a.ended_at) as end_learnt_at
              from attempt a join cluster c on c.id = a.cluster_id where a.job_id = $1 order by a.number",
         )
         .bind(job.0)
@@ -194,6 +196,7 @@ fn read(row: &PgRow) -> Result<AttemptRow> {
         ended_because: row.try_get("ended_because")?,
         assigned_at: stamp(row.try_get("assigned_at")?),
         running_at: stamp_opt(row.try_get("running_at")?),
+        checkpointed_at: stamp_opt(row.try_get("checkpointed_at")?),
         ended_at: stamp_opt(row.try_get("ended_at")?),
         end_learnt_at: stamp_opt(row.try_get("end_learnt_at")?),
         stop_asked_at: stamp_opt(row.try_get("stop_asked_at")?),

@@ -21,7 +21,7 @@ use crate::{Result, at, attempt::attempt_id, stamp, stamp_opt};
 /// Fills in the stakes of all attempts that hold something.
 pub async fn add_stakes(db: &mut PgConnection, clusters: &mut [Cluster]) -> Result<()> {
     let rows = sqlx::query(
-        "select a.job_id, a.number as attempt, a.running_at, a.assigned_at, a.state = 'stopping' as stopping, a.stop_asked_at,
+        "select a.job_id, a.number as attempt, a.running_at, a.checkpointed_at, a.assigned_at, a.state = 'stopping' as stopping, a.stop_asked_at,
                 a.makes_room_for, j.name, j.priority, j.submitted_at, j.resumes, j.cancel_requested_at,
                 (select count(*) from attempt b where b.job_id = a.job_id and b.state = 'preempted') as stops
          from attempt a join job j on j.id = a.job_id
@@ -52,6 +52,7 @@ fn stake(row: &PgRow) -> Result<Stake> {
         submitted_at: stamp(row.try_get("submitted_at")?),
         began: stamp_opt(row.try_get("running_at")?),
         resumes: row.try_get("resumes")?,
+        saved: stamp_opt(row.try_get("checkpointed_at")?),
         stops: u32::try_from(stops).unwrap_or(u32::MAX),
         asked: asked(row)?,
         ended: None,

@@ -60,7 +60,7 @@ async fn stakes_tell_what_a_stop_would_cost_and_for_whom_an_attempt_leaves() {
     assert!(claim(&mut db, &making, 0, NOW).await.unwrap());
     let stake = input(&store).await.clusters[0].attempts[0].stake.clone();
     assert_eq!((stake.name.as_str(), stake.priority, stake.resumes, stake.stops), ("train", 7, true, 0));
-    assert_eq!((stake.began, stake.asked), (Some(NOW.plus_millis(1_000)), None));
+    assert_eq!((stake.began, stake.saved, stake.asked), (Some(NOW.plus_millis(1_000)), None, None));
     let id = AttemptId { job: new.id, number: 1 };
     ask(&mut db, id, waiting, NOW.plus_millis(5_000)).await.unwrap();
     let asked = input(&store).await.clusters[0].attempts[0].stake.asked;

@@ -31,6 +31,8 @@ pub struct Agent {
     pub jwks: String,
     /// Namespace, name and uid of the service account.
     pub account: (&'static str, &'static str, &'static str),
+    /// What its Lease object counts; none: it does not count.
+    pub renewals: Option<u64>,
 }
 
 impl Agent {
@@ -46,6 +48,7 @@ impl Agent {
             proof: SigningKey::from_bytes(&rand::random()),
             jwks: issuer::jwks(&[key]),
             account: ("squadron", "squadron-agent", "sa-1"),
+            renewals: None,
         }
     }
 
@@ -119,6 +122,7 @@ impl Agent {
             jwks: self.jwks.clone(),
             holds_leases: true,
             takes_changes: false,
+            renewals: self.renewals,
         }
     }
 
@@ -189,6 +193,8 @@ pub struct Control {
     down: Streaming<ControlDown>,
     /// The newest lease that was told.
     pub lease: Option<Lease>,
+    /// What heartbeats say that the Lease object counts.
+    pub renewals: Option<u64>,
 }
 
 impl Control {
@@ -196,7 +202,7 @@ impl Control {
         let (up, receiver) = mpsc::channel(64);
         let mut client = LinkClient::new(plane.dial().await).max_decoding_message_size(1 << 24);
         let down = client.control(agent.request(token, ReceiverStream::new(receiver))).await?.into_inner();
-        Ok(Control { up, down, lease: None })
+        Ok(Control { up, down, lease: None, renewals: agent.renewals })
     }
 
     pub async fn challenge(&mut self) -> Result<Vec<u8>, End> {
@@ -213,8 +219,14 @@ impl Control {
 
     pub async fn beat(&mut self, number: u64, applied: u64) {
         let sent_at_us = squadron_control_plane::clock::now().0;
-        let beat =
-            Heartbeat { number, sent_at_us, desired_generation: applied, spool_bytes: 5, spool_records: 1 };
+        let beat = Heartbeat {
+            number,
+            sent_at_us,
+            desired_generation: applied,
+            spool_bytes: 5,
+            spool_records: 1,
+            renewals: self.renewals,
+        };
         self.say(control_up::Message::Heartbeat(beat)).await;
     }
 

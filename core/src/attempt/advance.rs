@@ -88,6 +88,7 @@ pub(super) fn fresh(
         assigned_at: now,
         created_at: None,
         running_at: None,
+        checkpointed_at: None,
         ended_at: None,
         desired: true,
         removed_at: None,

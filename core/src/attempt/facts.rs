@@ -14,6 +14,7 @@ use crate::{
     id::ClusterId,
     job::JobState,
     sentence::{clip, duration},
+    silence::AHEAD_MS,
     time::Timestamp,
 };
 
@@ -122,7 +123,7 @@ fn ray_job_seen(job: &Job, fact: &RayJobFact, pods: &[PodFact], now: Timestamp) 
     if meaning == Meaning::Gone {
         return Err(Refused::Nothing("the agent's word on the whole attempt follows"));
     }
-    let next = created(job.clone(), now);
+    let next = saved(created(job.clone(), now), fact.checkpointed_at, now);
     match meaning {
         Meaning::Succeeded => Ok(succeeded(next, fact, pods, now)),
         _ if job.state == JobState::Stopping => Ok(next),
@@ -132,6 +133,15 @@ fn ray_job_seen(job: &Job, fact: &RayJobFact, pods: &[PodFact], now: Timestamp) 
         Meaning::Starting { reason, note } => Ok(starting(next, reason, &note, pods)),
         Meaning::Gone => Err(Refused::Nothing("handled before")),
     }
+}
+
+/// Takes the job's word on its last checkpoint. A word from the future proves nothing, and an older one is no news.
+fn saved(mut job: Job, told: Option<Timestamp>, now: Timestamp) -> Job {
+    let told = told.filter(|told| told.millis_since(now) <= AHEAD_MS).map(|told| told.min(now));
+    if let Some(attempt) = &mut job.attempt {
+        attempt.checkpointed_at = attempt.checkpointed_at.max(told);
+    }
+    job
 }
 
 fn succeeded(job: Job, fact: &RayJobFact, pods: &[PodFact], now: Timestamp) -> Job {
@@ -262,4 +272,25 @@ fn ray_cluster_seen(job: &Job, fact: &RayClusterFact, pods: &[PodFact]) -> Resul
         clip(&fact.name, 63)
     );
     Ok(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attempt::tests::{Told, at, job, live, ray_job};
+
+    #[test]
+    fn a_word_on_a_checkpoint_counts_once_it_lies_behind_and_never_goes_back() {
+        let mut one = live(job(), &[Told::Assigned, ray_job("Running", "RUNNING")]);
+        let mut word = |told: Option<Timestamp>| {
+            one = saved(one.clone(), told, at(100));
+            one.attempt.as_ref().and_then(|attempt| attempt.checkpointed_at)
+        };
+        assert_eq!(word(None), None, "nobody said");
+        assert_eq!(word(Some(at(100).plus_millis(AHEAD_MS + 1))), None, "from the future");
+        assert_eq!(word(Some(at(40))), Some(at(40)));
+        assert_eq!(word(Some(at(30))), Some(at(40)));
+        assert_eq!(word(None), Some(at(40)), "an older agent told of it");
+        assert_eq!(word(Some(at(120))), Some(at(100)), "a clock that is a little ahead");
+    }
 }

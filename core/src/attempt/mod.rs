@@ -163,6 +163,8 @@ pub struct Attempt {
     /// The agent said that the RayJob exists.
     pub created_at: Option<Timestamp>,
     pub running_at: Option<Timestamp>,
+    /// When the job last wrote a checkpoint in this attempt, as far as it said.
+    pub checkpointed_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     /// Whether the cluster should hold the RayJob.
     pub desired: bool,

@@ -22,6 +22,11 @@ pub struct Renewal {
     pub ttl: u64,
 }
 
+/// Whether a renewal is news: of the life in charge, and newer than the newest (R13).
+pub fn is_news(newest: &Renewal, epoch: Epoch, number: u64) -> bool {
+    (epoch, number) > (newest.epoch, newest.number)
+}
+
 /// How silent a cluster is, in milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Silence {

@@ -18,7 +18,6 @@ mod leader;
 mod object;
 mod policy;
 mod proof;
-mod session;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -26,7 +25,7 @@ mod watchdog;
 
 pub use crate::lease::{
     countdown::Countdown,
-    ears::{Ears, Renewal, Silence},
+    ears::{Ears, Renewal, Silence, is_news},
     failover::{Failover, Strange, Told, unknown_attempt},
     fencer::{Fencer, Fencing, LeaseObject},
     granter::{Live, Outlook, Verdict, judge},
@@ -35,7 +34,6 @@ pub use crate::lease::{
     object::{Found, Marks, compare},
     policy::{Chosen, Policy, QueueLease, Refusal, Wish, choose},
     proof::{Proof, ProofKind, Word, WordRefused},
-    session::{Hello, Session, admit, counted, is_news},
     terms::{Terms, TermsError},
     watchdog::Watchdog,
 };

@@ -1,6 +1,6 @@
 //! The control plane's ears: what a replica does with a beat, in one transaction.
 //!
-//! Owns no rule: who is heard is judged by `lease::admit`, what is new by `watermark::place`, what a report means by
+//! Owns no rule: who is heard is judged by `fencing::judge`, what is new by `watermark::place`, what a report means by
 //! `attempt::advance`.
 
 use std::collections::BTreeMap;
@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use squadron_core::{
     attempt::{Event as Told, advance, object_name},
     fact::{AttemptFact, AttemptStep, Fact, RayJobFact},
-    fencing::InCharge,
+    fencing::{Claim, Verdict, counted, judge, slack},
     id::{AttemptId, Epoch},
-    lease::{
-        Grant, Hello, Proof, ProofKind, Renewal, Session, Strange, admit, counted, is_news, unknown_attempt,
-    },
+    lease::{Grant, Proof, ProofKind, Renewal, Strange, is_news, unknown_attempt},
+    silence::Judge,
+    time::Timestamp,
     watermark::{Arrival, place},
 };
 
@@ -33,20 +33,27 @@ impl World {
         }
         let cluster = ids::index_of(beat.cluster);
         let row = &self.postgres.now.clusters[cluster];
-        let hello = Hello { epoch: beat.epoch, pod_uid: &beat.pod, acknowledged: beat.acknowledged };
-        let session = match admit(&row.in_charge, row.total, hello, &self.scenario.terms) {
-            _ if self.without(Rule::R11) => Session::TakesOver,
-            session => session,
+        let claim = Claim {
+            epoch: beat.epoch,
+            pod_uid: &beat.pod,
+            renewals: Some(beat.acknowledged),
+            slack: slack(&self.scenario.terms),
+            // Nobody is told that it may follow: here the operator decides.
+            silence: Judge { now: Timestamp(0), after_ms: 0 },
         };
-        let refused = match session {
-            Session::TakesOver => {
-                self.postgres.now.clusters[cluster].in_charge =
-                    InCharge { epoch: beat.epoch, pod_uid: beat.pod.clone(), ..InCharge::default() };
+        let verdict = match judge(&row.in_charge, claim) {
+            _ if self.without(Rule::R11) => Verdict::TakesOver,
+            verdict => verdict,
+        };
+        let refused = match verdict {
+            Verdict::TakesOver => {
+                let in_charge = &mut self.postgres.now.clusters[cluster].in_charge;
+                (in_charge.epoch, in_charge.pod_uid) = (beat.epoch, beat.pod.clone());
                 false
             }
-            Session::Same => false,
-            Session::Superseded => true,
-            Session::Refused { alarm } => {
+            Verdict::Same => false,
+            Verdict::Superseded => true,
+            Verdict::Duplicate { alarm, .. } | Verdict::Copy { alarm } => {
                 self.say(|| format!("replica {replica}: refuses {}: {alarm}", beat.pod));
                 self.ask_operator(beat.agent);
                 true
@@ -68,7 +75,7 @@ impl World {
         let row = &mut self.postgres.now.clusters[cluster];
         if is_news(&row.renewal, beat.epoch, beat.number) {
             row.renewal = Renewal { epoch: beat.epoch, number: beat.number, ttl };
-            row.total = counted(row.total, beat.acknowledged);
+            row.in_charge.renewals = counted(row.in_charge.renewals, beat.acknowledged);
             (row.renewed_wall, row.renewed) = (wall, now);
         }
         row.applied = row.applied.max(beat.applied);
@@ -274,7 +281,7 @@ impl World {
             epoch,
             number,
             ttl: self.scenario.terms.ttl,
-            total: row.total,
+            total: row.in_charge.renewals,
             generation: row.generation,
             wants: self.wants(cluster, number),
             watermarks: vec![(epoch, watermark)],

@@ -49,8 +49,6 @@ pub struct ClusterRow {
     pub renewed_wall: i64,
     /// The same in virtual time, for the checker.
     pub renewed: Ms,
-    /// Renewals acknowledged since it was accepted.
-    pub total: u64,
     pub generation: u64,
     pub applied: u64,
     /// Epoch and timeline of the newest whole inventory.

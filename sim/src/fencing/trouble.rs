@@ -1,7 +1,6 @@
 //! Trouble: what each fault does to the world when it begins and when it ends.
 
 use squadron_core::{
-    fencing::InCharge,
     id::AttemptId,
     lease::{Marks, Policy, Word},
 };
@@ -186,9 +185,8 @@ impl World {
         let Some(holder) = it.holder.as_ref().filter(|_| it.up && it.kube == ids::index_of(it.id)) else {
             return;
         };
-        let in_charge = InCharge { epoch: holder.session(), pod_uid: it.pod.clone(), ..InCharge::default() };
-        let cluster = ids::index_of(it.id);
-        self.postgres.now.clusters[cluster].in_charge = in_charge;
+        let in_charge = &mut self.postgres.now.clusters[ids::index_of(it.id)].in_charge;
+        (in_charge.epoch, in_charge.pod_uid) = (holder.session(), it.pod.clone());
         self.agents[agent].refused = false;
         self.say(|| format!("operator: accepts agent {agent}"));
     }
@@ -198,7 +196,7 @@ impl World {
         let (cluster, draw) = (fault.cluster, fault.draw);
         let terms = self.scenario.terms;
         let past = 2 * (terms.ttl / terms.heartbeat) + 8 + draw % 5;
-        let total = self.postgres.now.clusters[cluster].total;
+        let total = self.postgres.now.clusters[cluster].in_charge.renewals;
         if total <= past {
             // There is no past that old yet.
             if self.now < self.scenario.healed + 20 * terms.ttl {

@@ -866,6 +866,11 @@ export interface components {
         Attempt: {
             /** Format: date-time */
             assigned_at: string;
+            /**
+             * Format: date-time
+             * @description When the job last wrote a checkpoint in this attempt; absent if it did not say.
+             */
+            checkpointed_at?: string | null;
             /** @description Why this cluster was chosen, as the dispatcher wrote it. */
             chosen_because: string;
             cluster: string;

@@ -136,6 +136,7 @@ fn attempt(row: AttemptRow) -> Attempt {
         proof: row.proof,
         assigned_at: row.assigned_at,
         running_at: row.running_at,
+        checkpointed_at: row.checkpointed_at,
         ended_at: row.ended_at,
     }
 }

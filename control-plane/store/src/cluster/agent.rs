@@ -29,6 +29,10 @@ pub struct Hello {
     pub kubernetes_version: String,
     /// It stops by itself what must stop when its lease ends.
     pub holds_leases: bool,
+    /// Renewals that its cluster's Lease object counts; none from an agent that does not count them.
+    pub renewals: Option<u64>,
+    /// Renewals that a true life may not have written down.
+    pub slack: u64,
     /// When it came, and when an agent counts as gone.
     pub silence: Judge,
     pub audit: audit::Entry,
@@ -47,7 +51,7 @@ pub enum Admitted {
         in_charge: Epoch,
     },
     Duplicate {
-        /// The epoch above which it may come again; `None` while the agent in charge is heard.
+        /// The epoch above which it may come again; `None` while the agent in charge is heard, and for a copy of the past.
         above: Option<Epoch>,
         alarm: String,
     },
@@ -228,9 +232,16 @@ async fn fence(db: &mut PgConnection, cluster: &Cluster, hello: &Hello) -> Resul
         epoch: Epoch(cluster.agent_epoch),
         pod_uid: cluster.agent_pod_uid.clone(),
         last_heard_at: cluster.last_heard_at,
+        renewals: cluster.renewals,
     };
-    let (epoch, pod_uid, silence) = (hello.epoch, hello.pod_uid.as_str(), hello.silence);
-    match fencing::judge(&in_charge, Claim { epoch, pod_uid, silence }) {
+    let claim = Claim {
+        epoch: hello.epoch,
+        pod_uid: &hello.pod_uid,
+        renewals: hello.renewals,
+        slack: hello.slack,
+        silence: hello.silence,
+    };
+    match fencing::judge(&in_charge, claim) {
         Verdict::TakesOver => take_over(db, hello).await,
         Verdict::Same => Ok(Admitted::Welcome),
         Verdict::Superseded => Ok(Admitted::Superseded { in_charge: in_charge.epoch }),
@@ -238,6 +249,11 @@ async fn fence(db: &mut PgConnection, cluster: &Cluster, hello: &Hello) -> Resul
             set_alarm(db, cluster.id, &alarm).await?;
             refused(db, hello, &alarm).await?;
             Ok(Admitted::Duplicate { above: may_follow.then_some(in_charge.epoch), alarm })
+        }
+        Verdict::Copy { alarm } => {
+            set_alarm(db, cluster.id, &alarm).await?;
+            refused(db, hello, &alarm).await?;
+            Ok(Admitted::Duplicate { above: None, alarm })
         }
     }
 }

@@ -12,12 +12,28 @@ use squadron_core::{
 };
 
 use super::{signed, unsigned};
-use crate::{Result, Store};
+use crate::{
+    Result, Store,
+    loss::{LastWord, lock_last_word},
+};
+
+/// No cluster's agent has noted more.
+const MOST_RENEWALS: u64 = 1 << 53;
+
+/// A renewal that is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Asked {
+    pub renewal: Renewal,
+    /// Renewals of its cluster that the agent has noted; none from one that does not count them.
+    pub noted: Option<u64>,
+}
 
 /// A committed renewal, with what the cluster should hold at that moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Promise {
     pub renewal: Renewal,
+    /// Renewals of the cluster so far.
+    pub renewals: u64,
     /// Generation of the desired set.
     pub generation: u64,
     /// The database's timeline; a failover moves it.
@@ -25,28 +41,54 @@ pub struct Promise {
 }
 
 impl Store {
-    /// Commits renewals in one statement; answers those that were news. What is missing in the answer gets no lease.
-    pub async fn renew(&self, asked: &[(ClusterId, Renewal)]) -> Result<BTreeMap<ClusterId, Promise>> {
+    /// Commits renewals in one statement; answers those that were news. What is missing in the answer gets no lease. They are
+    /// counted by the rule of [`counted`](squadron_core::fencing::counted).
+    pub async fn renew(&self, asked: &[(ClusterId, Asked)]) -> Result<BTreeMap<ClusterId, Promise>> {
         let ids: Vec<_> = asked.iter().map(|(cluster, _)| cluster.0).collect();
         let column = |of: fn(&Renewal) -> u64| -> Vec<i64> {
-            asked.iter().map(|(_, renewal)| signed(of(renewal))).collect()
+            asked.iter().map(|(_, asked)| signed(of(&asked.renewal))).collect()
         };
+        let noted: Vec<Option<i64>> = asked
+            .iter()
+            .map(|(_, asked)| asked.noted.map(|noted| signed(noted.min(MOST_RENEWALS))))
+            .collect();
         let rows = sqlx::query(
             "with held as (select id from cluster where id = any ($1) order by id for no key update)
-             update cluster c set lease_epoch = r.epoch, lease_number = r.number, lease_ms = r.ttl
-             from held, unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[]) as r (id, epoch, number, ttl)
+             update cluster c set lease_epoch = r.epoch, lease_number = r.number, lease_ms = r.ttl,
+                renewals = greatest(c.renewals, least(coalesce(r.noted + 1, 0), c.renewals + 1))
+             from held, unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+                as r (id, epoch, number, ttl, noted)
              where c.id = held.id and c.id = r.id and c.state = 'active' and c.agent_epoch = r.epoch
                    and (r.epoch, r.number) > (c.lease_epoch, c.lease_number)
-             returning c.id, c.lease_epoch, c.lease_number, c.lease_ms, c.desired_generation,
+             returning c.id, c.lease_epoch, c.lease_number, c.lease_ms, c.renewals, c.desired_generation,
                        ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint as timeline",
         )
         .bind(ids)
         .bind(column(|renewal| renewal.epoch.0))
         .bind(column(|renewal| renewal.number))
         .bind(column(|renewal| renewal.ttl))
+        .bind(noted)
         .fetch_all(self.pool())
         .await?;
         rows.iter().map(|row| Ok((ClusterId(row.try_get("id")?), promise(row)?))).collect()
+    }
+
+    /// A person says that the cluster is dead: the next life of its agent is let in whatever it has counted. False, and nothing
+    /// changes, if the cluster was heard since `before`.
+    pub async fn forget_renewals(&self, cluster: ClusterId, before: LastWord) -> Result<bool> {
+        self.txn("cluster.forget_renewals", &(cluster, before), |db, (cluster, before)| {
+            Box::pin(async move {
+                if lock_last_word(db, *cluster).await? != *before {
+                    return Ok(false);
+                }
+                sqlx::query("update cluster set renewals = 0 where id = $1")
+                    .bind(cluster.0)
+                    .execute(db)
+                    .await?;
+                Ok(true)
+            })
+        })
+        .await
     }
 
     /// The newest renewal of every cluster that ever had one.
@@ -83,6 +125,7 @@ pub(super) async fn taken_over(db: &mut PgConnection, cluster: ClusterId, holds_
 fn promise(row: &PgRow) -> Result<Promise> {
     Ok(Promise {
         renewal: renewal(row)?,
+        renewals: unsigned(row.try_get("renewals")?),
         generation: unsigned(row.try_get("desired_generation")?),
         timeline: unsigned(row.try_get("timeline")?),
     })

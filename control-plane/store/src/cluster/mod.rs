@@ -75,6 +75,8 @@ pub struct Cluster {
     pub spool_bytes: i64,
     /// Length of the lease that was promised last, in milliseconds; 0: its agent holds none.
     pub lease_ms: u64,
+    /// Renewals of its agents that were answered and counted.
+    pub renewals: u64,
     pub desired_generation: u64,
     pub alarm: String,
     /// What operators say of it.
@@ -145,6 +147,7 @@ fn read(row: &PgRow) -> Result<Cluster> {
         clock_skew_ms: row.try_get("clock_skew_ms")?,
         spool_bytes: row.try_get("spool_bytes")?,
         lease_ms: unsigned(row.try_get("lease_ms")?),
+        renewals: unsigned(row.try_get("renewals")?),
         desired_generation: unsigned(row.try_get("desired_generation")?),
         alarm: row.try_get("alarm")?,
         labels: row.try_get::<sqlx::types::Json<_>, _>("labels")?.0,

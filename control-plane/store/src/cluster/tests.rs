@@ -1,13 +1,14 @@
 //! From invitation to revocation, on a real Postgres.
 #![allow(clippy::unwrap_used)]
 
-use squadron_core::{id::Epoch, lease::Renewal, silence::Judge};
+use squadron_core::{fencing::counted, id::Epoch, lease::Renewal, silence::Judge};
 use uuid::Uuid;
 
 use super::{
     agent::{Admitted, Beat, Hello},
     enrol::{Offer, Offered},
     invite::{Decided, Invitation},
+    lease::Asked,
     *,
 };
 use crate::{
@@ -92,6 +93,8 @@ fn hello(cluster: ClusterId, epoch: u64, pod: &str, key: u8) -> Hello {
         agent_version: "0.1.0".into(),
         kubernetes_version: "v1.34.4".into(),
         holds_leases: true,
+        renewals: None,
+        slack: 16,
         silence: Judge { now: NOW, after_ms: 25_000 },
         audit: entry("link.take_over"),
     }
@@ -282,12 +285,16 @@ async fn keys_rotate_only_from_what_they_were() {
     assert_eq!(audited.iter().filter(|row| row.action == "cluster.keys").count(), 1);
 }
 
+fn asked(epoch: u64, number: u64, noted: Option<u64>) -> Asked {
+    Asked { renewal: Renewal { epoch: Epoch(epoch), number, ttl: 60_000 }, noted }
+}
+
 #[tokio::test]
 async fn a_renewal_counts_for_the_life_in_charge_of_an_active_cluster_and_only_if_it_is_newer() {
     let store = testing::store().await;
     let east = fixture::cluster(&store, "east").await;
     let renewed = async |epoch, number| {
-        let asked = Renewal { epoch: Epoch(epoch), number, ttl: 60_000 };
+        let asked = asked(epoch, number, None);
         store.renew(&[(east, asked)]).await.unwrap().contains_key(&east)
     };
     assert!(renewed(1, 5).await);
@@ -296,4 +303,45 @@ async fn a_renewal_counts_for_the_life_in_charge_of_an_active_cluster_and_only_i
     fixture::execute(&store, "update cluster set state = 'revoked', version = version + $1", 1).await;
     assert!(!renewed(1, 7).await, "a revoked cluster gets no lease");
     assert_eq!(store.renewals().await.unwrap()[&east].number, 6);
+}
+
+#[tokio::test]
+async fn renewals_are_counted_as_core_counts_them() {
+    let store = testing::store().await;
+    let east = fixture::cluster(&store, "east").await;
+    let (mut number, mut count) = (0, 0);
+    for noted in [0, 0, 1, 2, 900, 1, 5, u64::MAX, 3] {
+        number += 1;
+        count = counted(count, noted);
+        let promised = store.renew(&[(east, asked(1, number, Some(noted)))]).await.unwrap();
+        assert_eq!(promised[&east].renewals, count, "noted {noted}");
+    }
+    let promised = store.renew(&[(east, asked(1, number + 1, None))]).await.unwrap();
+    assert_eq!(promised[&east].renewals, count, "an agent that does not count changes nothing");
+}
+
+#[tokio::test]
+async fn r11_a_copy_of_the_past_is_refused_until_a_person_says_that_the_cluster_is_dead() {
+    let store = testing::store().await;
+    let id = active(&store).await;
+    store.admit(&hello(id, 1, "a", 1)).await.unwrap();
+    for noted in 0..40 {
+        store.renew(&[(id, asked(1, noted + 1, Some(noted)))]).await.unwrap();
+    }
+    let copy = || Hello { renewals: Some(20), ..hello(id, 9, "copy", 3) };
+    let before = store.last_word(id).await.unwrap();
+    let Admitted::Duplicate { alarm, above: None } = store.admit(&copy()).await.unwrap() else {
+        panic!("the copy passed")
+    };
+    let cluster = store.cluster(id).await.unwrap().unwrap();
+    assert_eq!((cluster.alarm.as_str(), cluster.agent_epoch, cluster.renewals), (alarm.as_str(), 1, 40));
+    assert!(alarm.contains("declare-dead east"), "{alarm}");
+    assert_eq!(store.last_word(id).await.unwrap(), before, "a copy that is refused was not heard");
+    let silence = Judge { now: NOW.plus_millis(1_000), after_ms: 25_000 };
+    let next = Hello { renewals: Some(39), silence, ..hello(id, 2, "b", 2) };
+    assert_eq!(store.admit(&next).await.unwrap(), Admitted::Welcome, "the next life of the cluster");
+    assert!(!store.forget_renewals(id, before).await.unwrap(), "it was heard since");
+    let before = store.last_word(id).await.unwrap();
+    assert!(store.forget_renewals(id, before).await.unwrap());
+    assert_eq!(store.admit(&copy()).await.unwrap(), Admitted::Welcome);
 }

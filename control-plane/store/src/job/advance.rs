@@ -55,7 +55,7 @@ pub async fn locked(db: &mut PgConnection, jobs: &[JobId]) -> Result<BTreeMap<Jo
                 j.cancel_requested_at, j.cancelled_by, j.cancel_reason,
                 a.number, a.cluster_id, c.name as cluster, a.object_name, a.chosen_because, a.state as attempt_state,
                 a.ended_because, a.assigned_at, a.created_at, a.running_at, a.ended_at as attempt_ended_at, a.desired,
-                a.removed_at
+                a.removed_at, a.checkpointed_at
          from job j
          left join lateral (select * from attempt where job_id = j.id order by number desc limit 1) a on true
          left join cluster c on c.id = a.cluster_id
@@ -101,6 +101,7 @@ fn read_attempt(row: &PgRow, number: i32) -> Result<Attempt> {
         assigned_at: stamp(row.try_get("assigned_at")?),
         created_at: stamp_opt(row.try_get("created_at")?),
         running_at: stamp_opt(row.try_get("running_at")?),
+        checkpointed_at: stamp_opt(row.try_get("checkpointed_at")?),
         ended_at: stamp_opt(row.try_get("attempt_ended_at")?),
         desired: row.try_get("desired")?,
         removed_at: stamp_opt(row.try_get("removed_at")?),
@@ -173,20 +174,20 @@ async fn save_attempts(db: &mut PgConnection, steps: &[Step], generations: &Gene
     sqlx::query(
         "insert into attempt (job_id, number, cluster_id, state, object_name, chosen_because, ended_because, assigned_at,
                               created_at, running_at, ended_at, desired, removed_at, released_generation,
-                              changed_generation, first_generation, manifest_bytes)
+                              changed_generation, first_generation, checkpointed_at, manifest_bytes)
          select s.job_id, s.number, s.cluster_id, s.state, s.object_name, s.chosen_because, s.ended_because, s.assigned_at,
                 s.created_at, s.running_at, s.ended_at, s.desired, s.removed_at, case when not s.desired then s.changed end,
-                coalesce(s.changed, 0), coalesce(s.changed, 0),
+                coalesce(s.changed, 0), coalesce(s.changed, 0), s.checkpointed_at,
                 (select octet_length(rayjob) from job where id = s.job_id)
          from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[],
                      $8::timestamptz[], $9::timestamptz[], $10::timestamptz[], $11::timestamptz[], $12::boolean[],
-                     $13::timestamptz[], $14::bigint[])
+                     $13::timestamptz[], $14::bigint[], $15::timestamptz[])
              as s (job_id, number, cluster_id, state, object_name, chosen_because, ended_because, assigned_at, created_at,
-                   running_at, ended_at, desired, removed_at, changed)
+                   running_at, ended_at, desired, removed_at, changed, checkpointed_at)
          on conflict (job_id, number) do update
          set state = excluded.state, ended_because = excluded.ended_because, created_at = excluded.created_at,
              running_at = excluded.running_at, ended_at = excluded.ended_at, desired = excluded.desired,
-             removed_at = excluded.removed_at,
+             removed_at = excluded.removed_at, checkpointed_at = excluded.checkpointed_at,
              changed_generation = greatest(attempt.changed_generation, excluded.changed_generation),
              released_generation = case when not excluded.desired
                                         then coalesce(excluded.released_generation, attempt.released_generation) end",
@@ -205,6 +206,7 @@ async fn save_attempts(db: &mut PgConnection, steps: &[Step], generations: &Gene
     .bind(rows.iter().map(|(_, one)| one.desired).collect::<Vec<_>>())
     .bind(rows.iter().map(|(_, one)| at_opt(one.removed_at)).collect::<Vec<_>>())
     .bind(rows.iter().map(|(step, _)| changed(step)).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(_, one)| at_opt(one.checkpointed_at)).collect::<Vec<_>>())
     .execute(db)
     .await?;
     Ok(())

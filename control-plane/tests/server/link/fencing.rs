@@ -3,10 +3,11 @@
 use ed25519_dalek::SigningKey;
 use serde_json::Value;
 use squadron_proto::link::{control_up, refused::Code};
+use squadron_store::testing::fixture;
 
 use crate::{
     agent::{Agent, Control, End},
-    plane::Plane,
+    plane::{Plane, eventually},
 };
 
 #[tokio::test]
@@ -41,6 +42,31 @@ async fn a26_a_second_agent_is_refused_with_a_next_step_and_changes_nothing() {
     assert!(control.next().await.is_ok(), "the first agent goes on");
     plane.post("/api/v1/clusters/east/clear-alarm", &Value::Null).await;
     assert_eq!(plane.cluster("east").await["alarm"], "");
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn r11_a_copy_of_the_past_is_refused_until_its_cluster_is_declared_dead() {
+    let plane = Plane::start_with(&["--lease=20"]).await;
+    let first = Agent { renewals: Some(0), ..plane.east().await };
+    let mut control = first.control(&plane, 1).await.unwrap();
+    control.beat(1, 0).await;
+    assert_eq!(control.lease().await.unwrap().renewals, 1, "it is counted");
+    fixture::execute(&plane.running.app.store, "update cluster set renewals = $1", 1_000).await;
+    let copy = Agent { renewals: Some(700), ..first.in_pod("pod-of-the-copy") };
+    for refused in [copy.control(&plane, 4).await.err(), copy.ingest(&plane, 4).await.err()] {
+        let refused = refused.unwrap().refused();
+        assert_eq!((refused.code(), refused.epoch_above), (Code::Duplicate, 0));
+        assert_eq!(plane.cluster("east").await["alarm"], refused.message);
+        assert!(refused.message.contains("squadron cluster declare-dead east"), "{}", refused.message);
+    }
+    control.beat(2, 0).await;
+    assert_eq!(control.lease().await.unwrap().renewals, 1_000, "the first goes on, and its notes lag behind");
+    drop(control);
+    eventually("the cluster is silent", async || plane.cluster("east").await["state"] == "silent").await;
+    let word = serde_json::json!({ "reason": "its machines are gone, it was restored" });
+    plane.post("/api/v1/clusters/east/declare-dead", &word).await;
+    assert!(copy.control(&plane, 4).await.is_ok());
     plane.stop().await;
 }
 

@@ -3,7 +3,7 @@
 use squadron_control_plane::wake::Topic;
 use squadron_core::id::{ClusterId, Epoch};
 use squadron_proto::link::{Accept, AttemptRef, DesiredState, control_down, control_up};
-use squadron_store::testing::link::assigned;
+use squadron_store::{cluster::lease::Asked, testing::link::assigned};
 
 use crate::{agent::Control, plane::Plane};
 
@@ -44,7 +44,8 @@ async fn a_former_life_renews_nothing() {
     control.beat(1, 0).await;
     control.lease().await.unwrap();
     let store = &plane.running.app.store;
-    let late = squadron_core::lease::Renewal { epoch: Epoch(1), number: 99, ttl: 20_000 };
+    let renewal = squadron_core::lease::Renewal { epoch: Epoch(1), number: 99, ttl: 20_000 };
+    let late = Asked { renewal, noted: None };
     assert!(store.renew(&[(cluster, late)]).await.unwrap().is_empty());
     assert_eq!(store.renewals().await.unwrap()[&cluster].epoch, Epoch(2));
     plane.stop().await;

@@ -8,8 +8,6 @@ use crate::{dispatch::Held, time::Timestamp};
 
 /// Getting a stopped job going again, in milliseconds: it counts as lost as well.
 const RESTART_MS: u64 = 60_000;
-/// A job that resumes writes checkpoints at least so often, in milliseconds. When it wrote the last one is not told.
-const CHECKPOINT_EVERY_MS: u64 = 1_800_000;
 
 /// How long an attempt runs at least before it may be stopped: `base`, doubled with every stop that its job suffered.
 pub(crate) fn protected(base: u64, stops: u32) -> u64 {
@@ -40,10 +38,12 @@ pub(super) fn age(held: &Held, now: Timestamp) -> u64 {
     u64::try_from(now.millis_since(since)).unwrap_or(0)
 }
 
-/// Milliseconds of work that would have to be done again.
+/// Milliseconds of work that would have to be done again: since the last checkpoint if the job goes on from it, since the
+/// beginning if nobody said when it wrote one.
 pub(super) fn again(held: &Held, now: Timestamp) -> u64 {
-    let ran = held.stake.began.map_or(0, |_| age(held, now));
-    if held.stake.resumes { ran.min(CHECKPOINT_EVERY_MS) } else { ran }
+    let Some(began) = held.stake.began else { return 0 };
+    let saved = held.stake.saved.filter(|_| held.stake.resumes);
+    u64::try_from(now.millis_since(saved.map_or(began, |saved| saved.max(began)))).unwrap_or(0)
 }
 
 /// Work that a stop loses, in thousandths of a GPU times milliseconds. A core counts as the 64th part of a GPU.
@@ -56,6 +56,7 @@ pub(super) fn lost(held: &Held, now: Timestamp) -> i128 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dispatch::{Stake, policy_tests::held_by};
 
     #[test]
     fn the_dearest_is_spared_first_and_no_more_than_can_be() {
@@ -64,6 +65,21 @@ mod tests {
         assert_eq!(chosen, Ok(vec![5, 3]));
         assert_eq!(spare(vec![2, 2], |cost| *cost, |rest, _| Ok::<_, ()>(rest.len() > 1)), Ok(vec![2, 2]));
         assert_eq!(spare(vec![2, 7], |cost| *cost, |_, spared| Err::<bool, _>(*spared)), Err(7));
+    }
+
+    #[test]
+    fn what_is_lost_is_what_was_not_saved_and_the_unknown_counts_in_full() {
+        let at = |minutes: i64| Timestamp(minutes * 60_000_000);
+        let lost = |began: Option<i64>, saved: Option<i64>, resumes: bool| {
+            let stake = Stake { began: began.map(at), saved: saved.map(at), resumes, ..Stake::default() };
+            again(&Held { stake, ..held_by(1, "a", 1) }, at(100)) / 60_000
+        };
+        assert_eq!(lost(Some(40), None, true), 60, "nobody said when it saved");
+        assert_eq!(lost(Some(40), Some(93), true), 7);
+        assert_eq!(lost(Some(40), Some(93), false), 60, "it begins anew whatever it saved");
+        assert_eq!(lost(Some(40), Some(20), true), 60, "another attempt saved that");
+        assert_eq!(lost(Some(40), Some(130), true), 0, "no gain comes from the future");
+        assert_eq!(lost(None, Some(93), true), 0, "it does not run yet");
     }
 
     #[test]

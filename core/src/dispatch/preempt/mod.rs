@@ -82,6 +82,8 @@ pub struct Stake {
     pub began: Option<Timestamp>,
     /// Its job goes on from its last checkpoint.
     pub resumes: bool,
+    /// When it wrote that, as far as it said.
+    pub saved: Option<Timestamp>,
     /// Attempts of its job that were stopped for others before.
     pub stops: u32,
     /// It is on its way out.
@@ -98,6 +100,7 @@ impl Default for Stake {
             submitted_at: Timestamp(0),
             began: None,
             resumes: false,
+            saved: None,
             stops: 0,
             asked: None,
             ended: None,

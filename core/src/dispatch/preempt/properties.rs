@@ -66,6 +66,7 @@ pub(super) fn running(
         submitted_at: Timestamp(began.0 - MINUTE),
         began: Some(began),
         resumes,
+        saved: resumes.then_some(Timestamp(NOW.0 - minutes / 3 * MINUTE)),
         stops,
         asked: (asked == 0).then_some(Asked { at: NOW, makes_room_for: None }),
         ended: None,

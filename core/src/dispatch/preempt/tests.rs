@@ -204,10 +204,12 @@ fn what_an_organisation_is_guaranteed_is_taken_back_from_others_and_not_from_its
 }
 
 #[test]
-fn one_cluster_is_chosen_and_a_job_that_resumes_goes_first() {
+fn one_cluster_is_chosen_and_the_job_that_saved_last_goes_first() {
     let mut world = filled(&two_teams(8), &[("east", 4), ("west", 4)], &[2, 2, 2, 2]);
     let id = world.input.clusters[0].attempts[0].id;
-    world.held(id).unwrap().stake.resumes = true;
+    let saved = Some(Timestamp((9 * HOUR - 30 * 60) * SECOND));
+    let stake = &mut world.held(id).unwrap().stake;
+    (stake.resumes, stake.saved) = (true, saved);
     world.submit(job_of("b", 9, 2));
     let plan = world.step(9 * HOUR);
     assert_eq!(stopped(&plan), [(id.job.0.as_u128(), 9)]);

@@ -1,7 +1,6 @@
-//! Several of the same: R2, R3, R10, R11, R13, T10.
+//! Several of the same: R2, R3, R10, R13, T10.
 
 use super::*;
-use crate::fencing::InCharge;
 
 const PATIENCE: u64 = 4_000;
 
@@ -44,33 +43,6 @@ fn r10_a_write_stands_only_under_its_term_and_timeline() {
     assert!(!row.stands(&row, 2), "the database failed over");
     let Duty::Take(next) = Race::default().look(row, 1, 2, PATIENCE, Tick(0)) else { panic!("it is bumped") };
     assert_eq!((next.term, next.timeline), (4, 2));
-}
-
-fn hello(epoch: u64, pod: &str, acknowledged: u64) -> Hello<'_> {
-    Hello { epoch: Epoch(epoch), pod_uid: pod, acknowledged }
-}
-
-#[test]
-fn r11_a_copy_of_the_past_is_refused_even_with_a_greater_epoch() {
-    let in_charge = InCharge { epoch: Epoch(5), pod_uid: "a".into(), ..InCharge::default() };
-    let judged = |hello| admit(&in_charge, 500, hello, &terms());
-    assert_eq!(judged(hello(5, "a", 500)), Session::Same);
-    assert_eq!(judged(hello(6, "b", 499)), Session::TakesOver, "a new pod of the same cluster");
-    assert_eq!(judged(hello(4, "a", 490)), Session::Superseded);
-    let Session::Refused { alarm } = judged(hello(9, "c", 120)) else { panic!("the copy passed") };
-    assert!(
-        alarm.contains("pod c (epoch 9) knows of 120 renewals") && alarm.contains("pod a (epoch 5)"),
-        "{alarm}"
-    );
-    assert!(matches!(judged(hello(5, "b", 500)), Session::Refused { .. }));
-}
-
-#[test]
-fn r11_the_count_of_renewals_stays_with_the_notes_of_the_agent() {
-    assert_eq!(counted(7, 7), 8);
-    assert_eq!(counted(8, 7), 8, "a burst counts once until the agent has noted it");
-    assert_eq!(counted(7, 3), 7, "it never falls");
-    assert_eq!(counted(7, 900), 8, "and a lie moves it by one");
 }
 
 #[test]
