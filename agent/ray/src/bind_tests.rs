@@ -73,8 +73,9 @@ fn decided(manifest: &str, mut flavors: Vec<Flavor>, mut nodes: Vec<Node>, of: &
         requests: member.requests,
         wish: member.wish,
     });
-    let (gang, preferences) = (gang.collect(), Preferences::default());
-    let shape = Shape { priority: 0, pinned: None, manifest: desired::rounded(0), gang, preferences };
+    let (gang, preferences, program) = (gang.collect(), Preferences::default(), String::new());
+    let manifest = desired::rounded(0);
+    let shape = Shape { priority: 0, pinned: None, manifest, gang, preferences, program };
     let id = JobId("0196f0a0-0000-7000-8000-000000000001".parse().unwrap());
     let waiting = shape.waiting(id, "train".to_owned(), "team".to_owned(), Timestamp(0));
     let east = Cluster {
