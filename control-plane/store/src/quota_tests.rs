@@ -10,7 +10,7 @@ use squadron_core::{
 
 use crate::{
     Result, Store,
-    job::priority,
+    job::NewJob,
     quota::{self, JOBS_STAY, JobCount},
     testing::{self, fixture, fixture::NOW},
 };
@@ -130,9 +130,10 @@ async fn a_job_keeps_the_priority_that_its_class_had() {
     bring(&store, &Policy { queues: read(&store).await.queues, ..example() }).await.unwrap();
     let classes = store.priority_classes().await.unwrap();
     assert_eq!(classes.iter().map(|class| class.name.as_str()).collect::<Vec<_>>(), ["high", "low"]);
-    let (urgent, plain) = (fixture::queued(&store, "urgent").await, fixture::queued(&store, "plain").await);
+    let plain = fixture::queued(&store, "plain").await;
+    let urgent = NewJob { priority: Some(classes[0].clone()), ..fixture::new_job("urgent") };
+    fixture::insert(&store, &urgent).await;
     let mut db = store.pool().acquire().await.unwrap();
-    priority::set(&mut db, urgent.id, &classes[0]).await.unwrap();
     let without = Policy { queues: read(&store).await.queues, ..Policy::default() };
     bring(&store, &without).await.unwrap();
     for (job, expected) in [(urgent.id, (Some("high"), 1_000)), (plain.id, (None, 0))] {
