@@ -354,7 +354,7 @@ async fn played(facts: &[(usize, Fact)], at_a_time: usize) -> String {
         created_by: "ann".into(),
     };
     for cluster in clusters {
-        allow(&mut *app.store.pool().acquire().await.unwrap(), cluster, &rule).await.unwrap();
+        allow(&mut app.store.pool().acquire().await.unwrap(), cluster, &rule).await.unwrap();
     }
     crowd::held(&app.store, clusters[0], 3, Policy::Wait).await;
     for some in facts.chunks(at_a_time) {
