@@ -129,6 +129,7 @@ mod tests {
             clock_skew_ms: None,
             spool_bytes: 0,
             lease_ms: 0,
+            renewals: 0,
             desired_generation: 0,
             alarm: String::new(),
             labels: Default::default(),
