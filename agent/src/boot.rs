@@ -8,12 +8,13 @@ mod args;
 mod health;
 mod life;
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, net::Ipv4Addr, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use kube::{Api, Client};
 use squadron_core::id::AttemptId;
 use tokio::{
+    net::UdpSocket,
     sync::{Notify, mpsc, watch as watching},
     task::JoinSet,
 };
@@ -21,13 +22,16 @@ use tokio::{
 use crate::{
     arrivals::{Arrivals, Pictures},
     attempts::{self, Attempts, Store},
+    clock,
     controller::{self, Dashboards, Events, Queue, Setup, Writer},
     lease::Lease,
     logs::{Logs, Spooled},
     node::inbox,
+    plan::{Desired, SECRET_ANNOTATION},
     record::Recorder,
     uplink::{self, AgentKey, Applied, Ends, Home, Peer},
-    watch::{self, Cache, FactSender, Outlets, TargetKind},
+    watch::{self, Cache, FactSender, Kind, Outlets, TargetKind, object},
+    watchdog::{desk, word::Secret},
 };
 
 pub use args::{ControllerArgs, Mode};
@@ -84,7 +88,8 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
         lease: Lease::begin(&args.spool, held.epoch, held.renewals),
         accepts: watching::channel(BTreeSet::new()).0,
     };
-    let peer = Arc::new(Peer::new(args.peer(), key, (spool.epoch(), bench.lease.clone()), home, client.clone()));
+    let peer =
+        Arc::new(Peer::new(args.peer(), key, (spool.epoch(), bench.lease.clone()), home, client.clone()));
     bench.watch(peer.home(), &mut parts);
     bench.reconcile(peer.clone(), &mut parts);
     bench.take_kernel_lines(&mut parts);
@@ -96,6 +101,7 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
     let heartbeat = args.heartbeat_seconds.map(Duration::from_secs);
     let accepts = bench.accepts.subscribe();
     let lease = bench.lease.clone();
+    bench.answer_watchdogs(desired.subscribe(), &mut parts).await?;
     let ends = Ends { spool, desired, applied, pictures, lease, accepts, heartbeat };
     parts.spawn(async move { anyhow::Error::new(uplink::run(peer, ends).await) });
     let ended = tokio::select! {
@@ -178,7 +184,7 @@ impl Bench<'_> {
         store: Store,
         spooled: Spooled,
         applied: Applied,
-        wanted: watching::Receiver<Option<crate::plan::Desired>>,
+        wanted: watching::Receiver<Option<Desired>>,
         parts: &mut JoinSet<Ended>,
     ) -> anyhow::Result<()> {
         let logs = self.logs(spooled)?;
@@ -207,6 +213,33 @@ impl Bench<'_> {
         parts.spawn(async move {
             logs.run().await;
             anyhow::anyhow!("the log followers ended")
+        });
+        Ok(())
+    }
+
+    /// Tells the watchdogs of attempts that are held how much of the lease is left for them.
+    async fn answer_watchdogs(
+        &self,
+        wanted: watching::Receiver<Option<Desired>>,
+        parts: &mut JoinSet<Ended>,
+    ) -> anyhow::Result<()> {
+        if self.args.watchdog_address.is_none() {
+            return Ok(());
+        }
+        let here = (Ipv4Addr::UNSPECIFIED, self.args.watchdog_port);
+        let socket = UdpSocket::bind(here).await.context("cannot listen for watchdogs")?;
+        let (cache, lease) = (self.cache.clone(), self.lease.clone());
+        parts.spawn(async move {
+            desk::answer(socket, |attempt| {
+                let wanted = wanted.borrow();
+                let held = wanted.as_ref()?.attempts.get(&attempt)?;
+                let object = cache.get(Kind::RayJob, &held.namespace, &held.name)?;
+                let ours = cache.attempt(&object) == Some(attempt) && !object::is_deleting(&object);
+                let secret = Secret::read(object::annotation(&object, SECRET_ANNOTATION)).filter(|_| ours)?;
+                Some((secret, lease.left_for(wanted.as_ref()?.generation, clock::tick())))
+            })
+            .await;
+            anyhow::anyhow!("watchdogs are answered no more")
         });
         Ok(())
     }

@@ -19,3 +19,4 @@ pub mod record;
 pub mod spool;
 pub mod uplink;
 pub mod watch;
+pub mod watchdog;

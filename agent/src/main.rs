@@ -1,4 +1,6 @@
-//! The agent of one cluster: one binary, three roles.
+//! The agent of one cluster: one binary, and its roles.
+
+use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
@@ -6,6 +8,7 @@ use squadron_agent::{
     boot::{self, ControllerArgs},
     fencer::{self, FencerArgs},
     node::{self, NodeArgs},
+    watchdog::{self, WatchdogArgs},
 };
 use tracing_subscriber::EnvFilter;
 
@@ -25,27 +28,42 @@ enum Role {
     Node(NodeArgs),
     /// Stops what may start elsewhere when the controller is dead and its lease is over.
     Fencer(FencerArgs),
+    /// In a pod of a job: runs it for as long as the agent promises.
+    Watchdog(WatchdogArgs),
     /// Prints the custom resource definitions as YAML.
     Crds,
 }
 
 #[tokio::main]
-async fn main() -> anyhow::Result<()> {
-    let cli = Cli::parse();
-    if let Role::Crds = cli.role {
-        return print_crds();
-    }
+async fn main() -> anyhow::Result<ExitCode> {
     let filter = EnvFilter::try_from_env("SQUADRON_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().json().with_env_filter(filter).init();
+    let log = tracing_subscriber::fmt().json().with_env_filter(filter);
+    match Cli::parse().role {
+        Role::Crds => print_crds()?,
+        Role::Watchdog(args) => {
+            // Its output is the job's.
+            log.with_writer(std::io::stderr).init();
+            return watchdog::step(args).await.map(ExitCode::from);
+        }
+        role => {
+            log.init();
+            in_a_cluster(role).await?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A role that works with the cluster's API server.
+async fn in_a_cluster(role: Role) -> anyhow::Result<()> {
     if rustls::crypto::aws_lc_rs::default_provider().install_default().is_err() {
         tracing::debug!("a TLS provider was installed before");
     }
     let client = kube::Client::try_default().await.context("cannot find the cluster's API server")?;
-    match cli.role {
+    match role {
         Role::Controller(args) => Box::pin(boot::controller(client, *args)).await,
         Role::Node(args) => node::run(client, args).await,
         Role::Fencer(args) => fencer::run(client, args).await,
-        Role::Crds => Ok(()),
+        Role::Watchdog(_) | Role::Crds => Ok(()),
     }
 }
 

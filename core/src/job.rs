@@ -86,6 +86,8 @@ pub mod marks {
     pub const CHECKPOINT: &str = "squadron.dev/checkpoint";
     /// Annotation of a running attempt's RayJob: when the job last wrote a checkpoint, in RFC 3339. The job writes it.
     pub const CHECKPOINTED_AT: &str = "squadron.dev/checkpointed-at";
+    /// Annotation of the manifest: `true` if its pods are to stop user code by themselves when the lease ends.
+    pub const WATCHDOG: &str = "squadron.dev/watchdog";
     /// Environment of every Ray container: where the job writes its checkpoints, if it says so.
     pub const ENV_CHECKPOINT: &str = "SQUADRON_CHECKPOINT";
     /// Environment of every Ray container from the second attempt on: why the one before ended.

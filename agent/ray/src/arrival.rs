@@ -33,7 +33,7 @@ const OF_TOOLS: [&str; 9] = [
 
 /// Annotations of ours that people write for the job itself: another cluster reads them as this one would.
 fn is_of_the_job(key: &str) -> bool {
-    [marks::ON_LOST, marks::RESUMES, marks::CHECKPOINT, EXTRAS_ANNOTATION].contains(&key)
+    [marks::ON_LOST, marks::RESUMES, marks::CHECKPOINT, marks::WATCHDOG, EXTRAS_ANNOTATION].contains(&key)
         || Field::ALL.iter().any(|field| field.annotation() == key)
 }
 

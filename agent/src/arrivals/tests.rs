@@ -26,6 +26,7 @@ fn policy() -> Policy {
         cluster: "0196f0a0-0000-7000-8000-0000000000c1".parse().unwrap(),
         home: "squadron".into(),
         namespaces: None,
+        watchdog: None,
     }
 }
 

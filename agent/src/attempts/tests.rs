@@ -52,7 +52,7 @@ fn stage() -> Stage {
         writer: Writer::new(server.client(), cache.clone()),
         logs: Logs::new(server.client(), cache.clone(), dashboards, keep, logs_folder, spooled).unwrap(),
         recorder: Recorder::new(spool),
-        policy: Policy { cluster, home: "squadron".into(), namespaces: None },
+        policy: Policy { cluster, home: "squadron".into(), namespaces: None, watchdog: None },
         store: Store::load(folder.path(), cluster).unwrap(),
         applied: Applied::default(),
         lease: Lease::begin(folder.path(), 7, 0),

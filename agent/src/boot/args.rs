@@ -6,8 +6,9 @@ use clap::{Args, ValueEnum};
 use squadron_core::id::ClusterId;
 
 use crate::{
-    plan::Policy,
+    plan::{Offer, Policy},
     uplink::{PeerSettings, TokenFile},
+    watchdog::word::Secret,
 };
 
 /// What the agent does with ray.io objects.
@@ -56,6 +57,15 @@ pub struct ControllerArgs {
     /// Port of the health endpoint.
     #[arg(long, env = "SQUADRON_HEALTH_PORT", default_value_t = 8081)]
     pub health_port: u16,
+    /// Host and port where watchdogs in pods of jobs reach this agent; without it jobs that ask for one are refused.
+    #[arg(long, env = "SQUADRON_WATCHDOG_ADDRESS", requires = "watchdog_image")]
+    pub watchdog_address: Option<String>,
+    /// Image that brings the watchdog into those pods: the agent's own.
+    #[arg(long, env = "SQUADRON_WATCHDOG_IMAGE")]
+    pub watchdog_image: Option<String>,
+    /// UDP port on which watchdogs are answered.
+    #[arg(long, env = "SQUADRON_WATCHDOG_PORT", default_value_t = 8082)]
+    pub watchdog_port: u16,
     #[arg(long, env = "POD_NAME", default_value = "squadron-agent")]
     pub pod_name: String,
     #[arg(long, env = "POD_UID")]
@@ -73,7 +83,15 @@ impl ControllerArgs {
             cluster: self.cluster_id,
             home: self.pod_namespace.clone(),
             namespaces: Some(named).filter(|named| !named.is_empty()),
+            watchdog: self.watchdog(),
         }
+    }
+
+    /// What attempts that ask for a watchdog get, with a secret that only this life knows: what it made of it lies with each
+    /// attempt.
+    fn watchdog(&self) -> Option<Offer> {
+        let (address, image) = (self.watchdog_address.clone()?, self.watchdog_image.clone()?);
+        Some(Offer { address, image, secret: Secret::draw() })
     }
 
     /// Whom the link dials, and as whom.

@@ -113,6 +113,12 @@ impl Lease {
         self.0.promises.send_modify(|count| *count += 1);
     }
 
+    /// Milliseconds left for an attempt of the desired state `generation`, which a watchdog may be told.
+    pub fn left_for(&self, generation: u64, now: Tick) -> u64 {
+        let state = self.state();
+        if state.generation == generation { state.holder.left_of(state.answers, state.ttl, now) } else { 0 }
+    }
+
     /// Renewals of this cluster so far, which its Lease object is to count.
     pub fn renewals(&self) -> u64 {
         self.state().renewals

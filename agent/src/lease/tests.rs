@@ -131,3 +131,19 @@ fn renewals_are_told_only_as_far_as_the_lease_object_counts_them() {
     lease.promised(&Promise { renewals: 3, ..promise(third, 4) });
     assert_eq!(lease.renewals(), 42, "a database that forgot some");
 }
+
+#[test]
+fn a_watchdog_is_told_what_the_state_that_is_held_was_promised() {
+    let folder = tempfile::tempdir().unwrap();
+    let lease = lease(folder.path(), 7, "b");
+    let number = lease.send(Tick(1_000));
+    lease.desired(4, 0);
+    assert_eq!(lease.left_for(4, Tick(2_000)), 0, "nothing was promised yet");
+    lease.promised(&promise(number, 4));
+    assert_eq!((lease.left_for(4, Tick(2_000)), lease.left_for(3, Tick(2_000))), (59_000, 0));
+    let number = lease.send(Tick(5_000));
+    lease.promised(&promise(number, 5));
+    assert_eq!(lease.left_for(4, Tick(6_000)), 0, "the next state may be without the attempt");
+    lease.desired(5, number);
+    assert_eq!(lease.left_for(5, Tick(6_000)), 59_000);
+}

@@ -17,20 +17,24 @@ const LONGEST_LABEL: usize = 63;
 
 /// Why a manifest gives no RayJob.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("the manifest is no ray.io/v1 RayJob: {0}")]
-pub struct Unbuildable(String);
+pub enum Unbuildable {
+    #[error("the manifest is no ray.io/v1 RayJob: {0}")]
+    NoRayJob(String),
+    #[error("it asks for a watchdog, and {0}; correct that, or take its annotation squadron.dev/watchdog out")]
+    Unguarded(String),
+}
 
 /// The RayJob object of `attempt`, complete for a POST.
 pub fn build(attempt: &DesiredAttempt, cluster: ClusterId) -> Result<Value, Unbuildable> {
     let manifest: Value =
-        serde_json::from_str(&attempt.manifest).map_err(|error| Unbuildable(error.to_string()))?;
+        serde_json::from_str(&attempt.manifest).map_err(|error| Unbuildable::NoRayJob(error.to_string()))?;
     for (field, expected) in [("apiVersion", "ray.io/v1"), ("kind", "RayJob")] {
         if manifest[field] != expected {
-            return Err(Unbuildable(format!("{field} is {} instead of {expected:?}", manifest[field])));
+            return Err(Unbuildable::NoRayJob(format!("{field} is {} instead of {expected:?}", manifest[field])));
         }
     }
     let Value::Object(mut spec) = manifest["spec"].clone() else {
-        return Err(Unbuildable("it has no spec".into()));
+        return Err(Unbuildable::NoRayJob("it has no spec".into()));
     };
     add_environment(&mut spec, &environment(&manifest, attempt));
     if attempt.on_lost() != OnLost::Wait {
@@ -105,7 +109,8 @@ fn templates(spec: &mut Map<String, Value>) -> Vec<&mut Value> {
     found
 }
 
-fn of_cluster(cluster: &mut Value) -> Vec<&mut Value> {
+/// Those of the head and of every worker group.
+pub(super) fn of_cluster(cluster: &mut Value) -> Vec<&mut Value> {
     let mut found = Vec::new();
     for (field, part) in cluster.as_object_mut().into_iter().flatten() {
         match field.as_str() {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use squadron_core::{fact::AttemptStep, id::AttemptId, lease::NotStarted, time::Timestamp};
 
-use super::{Action, Desired, DesiredAttempt, Memory, Observed, Phase, Plan, Policy, SeenJob, build};
+use super::{
+    Action, Desired, DesiredAttempt, Memory, Observed, Phase, Plan, Policy, SeenJob, build, guarded::guarded,
+};
 use crate::lease::Leave;
 
 /// Namespace and name of a RayJob.
@@ -134,7 +136,8 @@ fn create(attempt: &DesiredAttempt, policy: &Policy) -> Action {
     if let Some(objection) = policy.objection(&attempt.namespace) {
         return refuse(attempt.id, objection);
     }
-    match build(attempt, policy.cluster) {
+    let built = build(attempt, policy.cluster);
+    match built.and_then(|object| guarded(object, attempt, policy.watchdog.as_ref())) {
         Ok(object) => Action::Create { attempt: attempt.id, object },
         Err(error) => refuse(attempt.id, error.to_string()),
     }

@@ -31,7 +31,7 @@ fn want() -> Desired {
 
 fn policy() -> Policy {
     let cluster = "0196f0a0-0000-7000-8000-0000000000c1".parse().unwrap();
-    Policy { cluster, home: "squadron".into(), namespaces: None }
+    Policy { cluster, home: "squadron".into(), namespaces: None, watchdog: None }
 }
 
 fn here(ended: bool) -> Observed {

@@ -6,6 +6,7 @@
 
 mod build;
 mod decide;
+mod guarded;
 #[cfg(test)]
 mod lease_tests;
 mod memory;
@@ -24,6 +25,7 @@ use squadron_core::{
 
 pub use build::{CLUSTER_ANNOTATION, Unbuildable, build};
 pub use decide::plan;
+pub use guarded::{Offer, SECRET_ANNOTATION};
 pub use memory::{Memory, Phase};
 
 /// What the control plane wants this cluster to hold, as last received.
@@ -123,6 +125,8 @@ pub struct Policy {
     pub home: String,
     /// Namespaces in which attempts may run; `None` is every namespace that is not closed to jobs.
     pub namespaces: Option<BTreeSet<String>>,
+    /// For attempts that ask for a watchdog; none where the agent answers none.
+    pub watchdog: Option<Offer>,
 }
 
 impl Policy {

@@ -30,7 +30,12 @@ fn desired(attempts: Vec<DesiredAttempt>) -> Desired {
 
 fn policy() -> Policy {
     let cluster: ClusterId = "0196f0a0-0000-7000-8000-0000000000c1".parse().unwrap();
-    Policy { cluster, home: "squadron".into(), namespaces: Some(BTreeSet::from(["ml".to_owned()])) }
+    Policy {
+        cluster,
+        home: "squadron".into(),
+        namespaces: Some(BTreeSet::from(["ml".to_owned()])),
+        watchdog: None,
+    }
 }
 
 fn key(number: u32) -> (String, String) {

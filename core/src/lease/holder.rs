@@ -105,6 +105,12 @@ impl Holder {
         self.renewals.left(now)
     }
 
+    /// Milliseconds left of what renewal `answers` promised: what a watchdog is told. The desired state that answers it holds
+    /// the attempt, so nobody gave it up before; what a newer renewal promises may be for a state without it.
+    pub fn left_of(&self, answers: u64, ttl: u64, now: Tick) -> u64 {
+        self.sent_at(answers).map_or(0, |sent| sent.plus(ttl).since(now))
+    }
+
     /// Whether the RayJob of a grant may be created at `now`.
     pub fn may_start(&self, grant: &Grant, ttl: u64, now: Tick) -> Result<(), NotStarted> {
         let sent = self.renewals.asked_at(grant.answers);

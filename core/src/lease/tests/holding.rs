@@ -167,3 +167,16 @@ proptest! {
         prop_assert!(tick(over, slow) >= stopped_by, "{:?} {:?}", tick(over, slow), stopped_by);
     }
 }
+
+#[test]
+fn a_watchdog_is_promised_no_more_than_its_attempt_was() {
+    let mut holder = Holder::new(Epoch(1));
+    let (first, second) = (holder.send(Tick(0)), holder.send(Tick(10_000)));
+    assert!(holder.acknowledged(Epoch(1), first, 60_000));
+    assert_eq!(holder.left_of(first, 60_000, Tick(20_000)), 40_000, "from its sending on");
+    assert_eq!(holder.left_of(first, 60_000, Tick(70_000)), 0);
+    assert_eq!(holder.left_of(0, 60_000, Tick(20_000)), 0, "the desired state answers nothing yet");
+    assert!(holder.acknowledged(Epoch(1), second, 60_000));
+    assert_eq!(holder.left_of(first, 60_000, Tick(20_000)), 0, "another state was promised more");
+    assert_eq!(holder.left_of(second, 60_000, Tick(20_000)), 50_000);
+}

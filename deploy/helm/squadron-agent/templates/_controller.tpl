@@ -17,6 +17,10 @@
 # Optional, because after the enrolment the Secret may be deleted.
 - {name: SQUADRON_ENROLMENT_CODE, valueFrom: {secretKeyRef: {name: {{ . }}, key: code, optional: true}}}
 {{- end }}
+{{- if .Values.watchdog.enabled }}
+- {name: SQUADRON_WATCHDOG_ADDRESS, value: "{{ include "squadron-agent.name" . }}-watchdog.{{ .Release.Namespace }}.svc:8082"}
+- {name: SQUADRON_WATCHDOG_IMAGE, value: {{ include "squadron-agent.image" . | quote }}}
+{{- end }}
 - {name: SQUADRON_LOG, value: {{ .Values.log | quote }}}
 {{ include "squadron-agent.podEnv" . }}
 {{- with .Values.controller.env }}
