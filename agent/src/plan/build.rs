@@ -20,7 +20,9 @@ const LONGEST_LABEL: usize = 63;
 pub enum Unbuildable {
     #[error("the manifest is no ray.io/v1 RayJob: {0}")]
     NoRayJob(String),
-    #[error("it asks for a watchdog, and {0}; correct that, or take its annotation squadron.dev/watchdog out")]
+    #[error(
+        "it asks for a watchdog, and {0}; correct that, or take its annotation squadron.dev/watchdog out"
+    )]
     Unguarded(String),
 }
 
@@ -30,7 +32,10 @@ pub fn build(attempt: &DesiredAttempt, cluster: ClusterId) -> Result<Value, Unbu
         serde_json::from_str(&attempt.manifest).map_err(|error| Unbuildable::NoRayJob(error.to_string()))?;
     for (field, expected) in [("apiVersion", "ray.io/v1"), ("kind", "RayJob")] {
         if manifest[field] != expected {
-            return Err(Unbuildable::NoRayJob(format!("{field} is {} instead of {expected:?}", manifest[field])));
+            return Err(Unbuildable::NoRayJob(format!(
+                "{field} is {} instead of {expected:?}",
+                manifest[field]
+            )));
         }
     }
     let Value::Object(mut spec) = manifest["spec"].clone() else {
