@@ -48,7 +48,7 @@ pub async fn lasting(app: &AppState, job: Waiting) -> Result<Vec<Blocker>> {
         let app = app.clone();
         move |jobs| {
             let app = app.clone();
-            async move { look(&app, jobs).await.ok() }
+            async move { alone_instead(look(&app, jobs).await) }
         }
     };
     match app.desk().looks.ask(job.clone(), work).await {
@@ -64,7 +64,7 @@ pub async fn commit(app: &AppState, ask: Ask) -> Result<Found> {
         let app = app.clone();
         move |asks: Vec<Arc<Ask>>| {
             let app = app.clone();
-            async move { store(&app, &asks).await.ok() }
+            async move { alone_instead(store(&app, &asks).await) }
         }
     };
     if let Some(found) = app.desk().commits.ask(ask.clone(), work).await {
@@ -75,6 +75,11 @@ pub async fn commit(app: &AppState, ask: Ask) -> Result<Found> {
         Err(error) if error.violates(idempotency::KEY_TAKEN) => alone(app, &ask).await,
         done => done,
     }
+}
+
+/// What many asked for together; after a failure each asks alone and hears its own error.
+fn alone_instead<T>(together: Result<T>) -> Option<T> {
+    together.inspect_err(|error| tracing::debug!(%error, "submissions are taken one by one")).ok()
 }
 
 async fn alone(app: &AppState, ask: &Arc<Ask>) -> Result<Found> {

@@ -32,6 +32,7 @@ use crate::{
 
 mod callers;
 mod explained;
+mod together;
 
 /// The least that is a RayJob.
 pub const MANIFEST: &str = "
@@ -203,22 +204,6 @@ async fn bad_submissions_are_told_what_to_do() {
     let (_, problem) = room.submit(&many, "research").await;
     assert!(problem["detail"].as_str().unwrap().contains("at most 5000"), "{problem}");
     assert_eq!(room.get("/api/v1/jobs").await["items"], json!([]), "nothing was changed");
-}
-
-#[tokio::test]
-async fn a_key_makes_a_repeat_harmless() {
-    let room = Room::new().await;
-    let send = async |queue: &str| {
-        let body = json!({"manifest": MANIFEST, "queue": queue});
-        let key = [("idempotency-key", "k-1")];
-        room.ask_with("submitter", Method::POST, "/api/v1/jobs", body, &key).await
-    };
-    let ((_, first), (_, second)) = tokio::join!(send("research"), send("research"));
-    assert_eq!(first["job"]["id"], second["job"]["id"], "{first} {second}");
-    assert_eq!(room.get("/api/v1/jobs").await["items"].as_array().unwrap().len(), 1);
-    room.app.store.ensure_queue(&"other".parse().unwrap(), NOW).await.unwrap();
-    let (status, problem) = send("other").await;
-    assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("SQD-1204")));
 }
 
 #[tokio::test]
