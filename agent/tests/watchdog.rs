@@ -28,23 +28,43 @@ const GRACE: Duration = Duration::from_millis(500);
 const SLACK: Duration = Duration::from_secs(2);
 const DEADLINE: Duration = Duration::from_secs(20);
 /// Ignores the request to end, and writes down that it lives.
-const STUBBORN: &str = "trap '' TERM; touch started; while :; do echo x >> beats; sleep 0.02; done";
+const STUBBORN: &str =
+    "trap '' TERM; echo $$ > pid; touch started; while :; do echo x >> beats; sleep 0.02; done";
 
 fn attempt() -> AttemptId {
     AttemptId { job: "0196f0a0-0000-7000-8000-000000000001".parse().unwrap(), number: 3 }
 }
 
-/// An agent that answers, and the address where it does.
-async fn agent(secret: &Secret, left: Arc<AtomicU64>) -> (JoinHandle<()>, String) {
-    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-    let address = socket.local_addr().unwrap().to_string();
-    (serve(socket, secret, left), address)
+/// An agent that answers.
+struct Agent {
+    task: JoinHandle<()>,
+    /// Questions so far.
+    asked: Arc<AtomicU64>,
 }
 
-fn serve(socket: UdpSocket, secret: &Secret, left: Arc<AtomicU64>) -> JoinHandle<()> {
-    let secret = secret.clone();
-    let book = move |asked| (asked == attempt()).then(|| (secret.clone(), left.load(Ordering::Relaxed)));
-    tokio::spawn(desk::answer(socket, book))
+impl Agent {
+    fn serve(socket: UdpSocket, secret: &Secret, left: Arc<AtomicU64>) -> Agent {
+        let (secret, asked) = (secret.clone(), Arc::new(AtomicU64::new(0)));
+        let count = asked.clone();
+        let book = move |of| {
+            count.fetch_add(1, Ordering::Relaxed);
+            (of == attempt()).then(|| (secret.clone(), left.load(Ordering::Relaxed)))
+        };
+        Agent { task: tokio::spawn(desk::answer(socket, book)), asked }
+    }
+
+    /// Until it was asked so often again.
+    async fn is_asked(&self, times: u64) {
+        let before = self.asked.load(Ordering::Relaxed);
+        until("the watchdog asks", || self.asked.load(Ordering::Relaxed) >= before + times).await;
+    }
+}
+
+/// One with a socket of its own, and the address where it answers.
+async fn agent(secret: &Secret, left: Arc<AtomicU64>) -> (Agent, String) {
+    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let address = socket.local_addr().unwrap().to_string();
+    (Agent::serve(socket, secret, left), address)
 }
 
 fn promises(left: Duration) -> Arc<AtomicU64> {
@@ -99,35 +119,39 @@ async fn t5_the_job_waits_for_the_first_promise_and_dies_with_the_last_when_ever
     let deaf = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let address = deaf.local_addr().unwrap().to_string();
     let mut child = watchdog(folder.path(), &address, &secret, STUBBORN);
-    tokio::time::sleep(LEFT).await;
+    for _ in 0..3 {
+        tokio::time::timeout(DEADLINE, deaf.recv(&mut [0; 1_024])).await.unwrap().unwrap();
+    }
     assert!(!folder.path().join("started").exists(), "nobody has promised anything");
-    let agent = serve(deaf, &secret, promises(LEFT));
+    let agent = Agent::serve(deaf, &secret, promises(LEFT));
     until("the job starts", || folder.path().join("started").exists()).await;
-    tokio::time::sleep(LEFT * 2).await;
+    let promised = Instant::now();
+    while promised.elapsed() < LEFT * 2 {
+        agent.is_asked(1).await;
+    }
     assert_eq!(child.try_wait().unwrap(), None, "it is promised more again and again");
-    agent.abort();
+    agent.task.abort();
     let (cut, lived) = (Instant::now(), beats(folder.path()));
     until("the job goes on behind the cut", || beats(folder.path()) > lived).await;
     assert_eq!(end(&mut child).await, Some(i32::from(OVER)));
     assert!(cut.elapsed() < LEFT + GRACE + SLACK, "it ran on for {:?} behind the cut", cut.elapsed());
-    let last = beats(folder.path());
-    tokio::time::sleep(GRACE).await;
-    assert_eq!(beats(folder.path()), last, "something of it lives on");
+    let pid = fs::read_to_string(folder.path().join("pid")).unwrap().trim().parse().unwrap();
+    until("the stubborn job is gone", || kill(Pid::from_raw(pid), None).is_err()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_but_the_agent_can_promise_and_no_time_is_no_promise() {
     let (folder, secret) = (tempfile::tempdir().unwrap(), Secret::draw());
     let left = promises(Duration::ZERO);
-    let (_agent, at_the_agent) = agent(&secret, left.clone()).await;
-    let (_liar, at_a_liar) = agent(&Secret::draw(), promises(DEADLINE)).await;
+    let (agent_itself, at_the_agent) = agent(&secret, left.clone()).await;
+    let (liar, at_a_liar) = agent(&Secret::draw(), promises(DEADLINE)).await;
     let [one, other] = ["one", "other"].map(|name| folder.path().join(name));
     for place in [&one, &other] {
         fs::create_dir(place).unwrap();
     }
     let mut behind_a_liar = watchdog(&one, &at_a_liar, &secret, STUBBORN);
     let mut unpromised = watchdog(&other, &at_the_agent, &secret, STUBBORN);
-    tokio::time::sleep(LEFT).await;
+    tokio::join!(agent_itself.is_asked(3), liar.is_asked(3));
     assert!(!one.join("started").exists() && !other.join("started").exists());
     behind_a_liar.kill().unwrap();
     behind_a_liar.wait().unwrap();
