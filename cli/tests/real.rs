@@ -23,6 +23,27 @@ fn commands_work_against_a_real_control_plane() {
     money(&fleet);
     submission_outlives_a_killed_server(&mut fleet);
     cancelling(&fleet);
+    sweep(&fleet);
+}
+
+/// Many documents of one file are one submission: all of them or none.
+fn sweep(fleet: &Fleet) {
+    let one = include_str!("rayjob.yaml");
+    let named = |n: usize| one.replacen("name: train", &format!("name: sweep-{n}"), 1);
+    let all: Vec<String> = (0..3).map(named).collect();
+    std::fs::write(fleet.path("sweep.yaml"), all.join("\n---\n")).unwrap();
+    let listed = || fleet.expect(0, &["list", "-o", "name"]).out.lines().count();
+    let before = listed();
+    let words = ["submit", "sweep.yaml", "-q", "research", "--idempotency-key", "sweep"];
+    assert!(fleet.expect(3, &["submit", "sweep.yaml", "-q", "nothing"]).err.contains("jobs[0]"));
+    assert_eq!(listed(), before);
+    let told = fleet.expect(0, &words).out;
+    let lines: Vec<&str> = told.lines().collect();
+    assert!(lines.len() == 3 && lines[2].starts_with("submitted sweep-2 as 0"), "{told}");
+    let again = fleet.expect(0, &words).out;
+    assert!(again.starts_with("sweep-0 was submitted before as 0"), "{again}");
+    assert_eq!(listed(), before + 3);
+    assert!(fleet.expect(2, &["submit", "sweep.yaml", "--wait"]).err.contains("only one can be waited for"));
 }
 
 fn trust_and_tokens(fleet: &Fleet) {

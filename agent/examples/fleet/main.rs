@@ -18,7 +18,12 @@ use anyhow::{Context as _, Result};
 use clap::Parser;
 use serde_json::json;
 
-use self::{cluster::Fleet, figures::Run, people::People, plane::Plane};
+use self::{
+    cluster::Fleet,
+    figures::Run,
+    people::{Jobs, People},
+    plane::Plane,
+};
 
 /// How long a fleet rests before memory is looked at.
 const REST: Duration = Duration::from_secs(20);
@@ -44,6 +49,9 @@ struct Line {
     /// Connections that submit at the same time.
     #[arg(long, default_value_t = 16)]
     connections: usize,
+    /// Jobs of one request; 1 submits them one by one.
+    #[arg(long, default_value_t = 1)]
+    batch: usize,
     /// Milliseconds from a RayJob's creation to its end, as the fakes say.
     #[arg(long, default_value_t = 2_000)]
     run_ms: u64,
@@ -91,13 +99,14 @@ async fn measure(line: &Line, plane: &Plane, folder: &std::path::Path) -> Result
     let mut runs = Vec::new();
     for number in 0..=line.runs {
         let prefix = format!("a{}-r{number}", line.agents);
-        let submit = people.submit(&manifest, &prefix, line.jobs, line.connections);
+        let jobs = Jobs { manifest: &manifest, prefix: &prefix, count: line.jobs, batch: line.batch.max(1) };
+        let submit = people.submit(jobs, line.connections);
         let run = Run::make(&fleet, plane, &people, line.jobs, submit).await?;
         eprintln!("{} agents, burst {number}: {}", line.agents, run.line());
         // The first warms everything up.
         runs.extend((number > 0).then(|| run.json()));
     }
     Ok(json!({"agents": line.agents, "added": added, "jobs": line.jobs, "run_ms": line.run_ms,
-        "connections": line.connections, "memory_before": before, "memory_after": after,
+        "connections": line.connections, "batch": line.batch, "memory_before": before, "memory_after": after,
         "memory_end": plane.memory()?, "postgres": plane.postgres(), "runs": runs}))
 }

@@ -76,27 +76,30 @@ impl People {
         Ok(!page["items"].as_array().context("no list of jobs")?.is_empty())
     }
 
-    /// Submits `count` jobs one by one over `at_once` connections; answers how long it took until all were answered.
-    pub async fn submit(
-        &self,
-        manifest: &str,
-        prefix: &str,
-        count: usize,
-        at_once: usize,
-    ) -> Result<Duration> {
+    /// Submits `count` jobs, so many of them in one request, over `at_once` connections; answers how long it took until all were
+    /// answered.
+    pub async fn submit(&self, jobs: Jobs<'_>, at_once: usize) -> Result<Duration> {
         let (begun, next) = (Instant::now(), Arc::new(AtomicUsize::new(0)));
         let mut lines = JoinSet::new();
         for _ in 0..at_once {
             let (people, next) = (self.clone(), next.clone());
-            let (manifest, prefix) = (manifest.to_owned(), prefix.to_owned());
+            let (manifest, prefix) = (jobs.manifest.to_owned(), jobs.prefix.to_owned());
+            let Jobs { count, batch, .. } = jobs;
+            let body = move |number| {
+                let manifest = manifest.replace("NAME", &format!("{prefix}-{number}"));
+                json!({"manifest": manifest, "queue": "default"})
+            };
             lines.spawn(async move {
                 loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= count {
+                    let first = next.fetch_add(batch, Ordering::Relaxed);
+                    if first >= count {
                         return Ok(());
                     }
-                    let manifest = manifest.replace("NAME", &format!("{prefix}-{number}"));
-                    people.post("/api/v1/jobs", &json!({"manifest": manifest, "queue": "default"})).await?;
+                    let list: Vec<Value> = (first..count.min(first + batch)).map(&body).collect();
+                    match list.as_slice() {
+                        [one] => people.post("/api/v1/jobs", one).await?,
+                        many => people.post("/api/v1/submissions", &json!({ "jobs": many })).await?,
+                    };
                 }
             });
         }
@@ -106,4 +109,15 @@ impl People {
         }
         Ok(begun.elapsed())
     }
+}
+
+/// What is submitted.
+#[derive(Clone, Copy)]
+pub struct Jobs<'a> {
+    pub manifest: &'a str,
+    /// Before the number of each in its name.
+    pub prefix: &'a str,
+    pub count: usize,
+    /// Jobs of one request.
+    pub batch: usize,
 }

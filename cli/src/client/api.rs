@@ -11,7 +11,10 @@ use squadron_api::{
     audit::AuditEntry,
     cluster::{AcceptClusterRequest, AddClusterReply, AddClusterRequest, Cluster, LabelClusterRequest},
     incident::{Incident, ResolveRequest},
-    job::{CancelRequest, Job, JobDetail, JobFilter, SubmitReply, SubmitRequest},
+    job::{
+        CancelRequest, Job, JobDetail, JobFilter, SubmitManyReply, SubmitManyRequest, SubmitReply,
+        SubmitRequest,
+    },
     log::{ATTEMPT_HEADER, GAP_HEADER, LogQuery, OFFSET_HEADER},
     lost::{QueueLossRequest, WordRequest},
     placement::{Decision, DecisionQuery, WaitingJob, WaitingQuery, Where, WhereRequest},
@@ -41,6 +44,12 @@ impl Client {
     /// Submits once, however often it has to be sent: `key` tells the server that it is the same submission.
     pub async fn submit(&self, request: &SubmitRequest, key: &str) -> Answer<SubmitReply> {
         let call = self.json(Call::change(Method::POST, route::JOBS, ""), request)?;
+        self.ask(&call.header("idempotency-key", key)).await
+    }
+
+    /// Submits all or none, once, however often it has to be sent.
+    pub async fn submit_many(&self, request: &SubmitManyRequest, key: &str) -> Answer<SubmitManyReply> {
+        let call = self.json(Call::change(Method::POST, route::SUBMISSIONS, ""), request)?;
         self.ask(&call.header("idempotency-key", key)).await
     }
 

@@ -1,5 +1,7 @@
 //! `submit`: hands a RayJob to the fleet, once.
 
+mod sweep;
+
 use std::pin::Pin;
 
 use clap::{Args, ValueEnum};
@@ -35,6 +37,7 @@ Examples:
   squadron submit train.yaml --dry-run=client      # checks the manifest, sends nothing
   squadron submit train.yaml --dry-run -o json     # the server checks it all
   helm template … | squadron submit - -q research --cluster east
+  squadron submit sweep.yaml -q research           # many RayJobs with --- between them: all are checked first
 
 The manifest is a plain RayJob (ray.io/v1); it is sent unchanged. Without -q the label squadron.dev/queue of the manifest counts, then the queue \"default\". A lost answer never makes two jobs: every submission carries an idempotency key.";
 
@@ -42,7 +45,7 @@ The manifest is a plain RayJob (ray.io/v1); it is sent unchanged. Without -q the
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub struct SubmitArgs {
-    /// File with one RayJob in YAML or JSON, or - for stdin
+    /// File with RayJobs in YAML or JSON, or - for stdin
     #[arg(value_name = "FILE|-")]
     file: String,
     /// Queue that the job waits in and is paid by
@@ -84,7 +87,14 @@ enum DryRun {
 }
 
 pub async fn run(args: SubmitArgs, app: &App) -> Result<Exit, Failure> {
-    let manifest = Manifest::read(&args.file)?;
+    let mut manifests = Manifest::read_all(&args.file)?;
+    let manifest = match manifests.pop() {
+        Some(only) if manifests.is_empty() => only,
+        last => {
+            manifests.extend(last);
+            return sweep::run(&args, app, &manifests).await;
+        }
+    };
     let queue = queue(args.queue.as_ref(), &manifest)?;
     if args.dry_run == Some(DryRun::Client) {
         app.out.data(&checked(&manifest, &queue))?;

@@ -55,6 +55,42 @@ pub struct SubmitReply {
     pub warnings: Vec<String>,
 }
 
+/// Jobs in one `POST /api/v1/submissions`, at most.
+pub const MOST_SUBMISSIONS: usize = 500;
+
+/// `POST /api/v1/submissions`: all of these jobs, or none. Header `Idempotency-Key` makes a repeat harmless, job by job in
+/// their order.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SubmitManyRequest {
+    /// At most 500, and together at most 8 MiB.
+    pub jobs: Vec<SubmitRequest>,
+    /// Check everything, change nothing; the jobs themselves do not say it.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// What was made of many submissions, in their order.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct SubmitManyReply {
+    pub jobs: Vec<Submitted>,
+}
+
+/// What was made of one of many submissions.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Submitted {
+    /// Absent on a dry run.
+    #[schema(value_type = Option<String>, format = Uuid)]
+    pub id: Option<JobId>,
+    /// The manifest's name.
+    pub name: String,
+    pub queue: String,
+    /// It was submitted by an earlier request with the same key.
+    pub repeated: bool,
+    /// Things that are legal but probably not meant.
+    pub warnings: Vec<String>,
+}
+
 /// A job as lists show it.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Job {

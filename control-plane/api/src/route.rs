@@ -27,6 +27,8 @@ pub const EVENTS: &str = "/api/v1/events";
 
 /// `POST` a [`crate::job::SubmitRequest`]; `GET` a page of [`crate::job::Job`].
 pub const JOBS: &str = "/api/v1/jobs";
+/// `POST` a [`crate::job::SubmitManyRequest`], answers [`crate::job::SubmitManyReply`].
+pub const SUBMISSIONS: &str = "/api/v1/submissions";
 /// `GET`: [`crate::job::JobDetail`].
 pub const JOB: &str = "/api/v1/jobs/{job}";
 /// `GET`: [`crate::job::Why`].

@@ -628,6 +628,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/submissions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Submits many RayJobs, all or none. */
+        post: operations["jobs_submit_many"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tokens": {
         parameters: {
             query?: never;
@@ -1745,6 +1762,20 @@ export interface components {
         SignInRequest: {
             token: string;
         };
+        /** @description What was made of many submissions, in their order. */
+        SubmitManyReply: {
+            jobs: components["schemas"]["Submitted"][];
+        };
+        /**
+         * @description `POST /api/v1/submissions`: all of these jobs, or none. Header `Idempotency-Key` makes a repeat harmless, job by job in
+         *     their order.
+         */
+        SubmitManyRequest: {
+            /** @description Check everything, change nothing; the jobs themselves do not say it. */
+            dry_run?: boolean;
+            /** @description At most 500, and together at most 8 MiB. */
+            jobs: components["schemas"]["SubmitRequest"][];
+        };
         /** @description What was made of a submission. */
         SubmitReply: {
             job?: components["schemas"]["Job"] | null;
@@ -1779,6 +1810,21 @@ export interface components {
             /** @description How urgent it is; without it the manifest's label `kueue.x-k8s.io/priority-class` counts. */
             priority_class?: string | null;
             queue: string;
+        };
+        /** @description What was made of one of many submissions. */
+        Submitted: {
+            /**
+             * Format: uuid
+             * @description Absent on a dry run.
+             */
+            id?: string | null;
+            /** @description The manifest's name. */
+            name: string;
+            queue: string;
+            /** @description It was submitted by an earlier request with the same key. */
+            repeated: boolean;
+            /** @description Things that are legal but probably not meant. */
+            warnings: string[];
         };
         /** @description One term of the comparison; the smaller value is better. */
         Term: {
@@ -3130,6 +3176,32 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    jobs_submit_many: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description makes a repeat harmless */
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SubmitManyRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SubmitManyReply"];
+                };
             };
         };
     };

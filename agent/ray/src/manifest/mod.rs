@@ -7,6 +7,7 @@ mod gang;
 mod image;
 mod metadata;
 mod preference;
+mod stream;
 mod wish;
 mod yaml;
 
@@ -15,8 +16,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use squadron_core::{placement::NodeWish, preference::Texts, resources::Resources};
 
-pub use self::preference::stating;
 pub(crate) use self::yaml::read_yaml;
+pub use self::{preference::stating, stream::documents};
 use crate::{
     names, object, schema,
     types::{self, RayJobSpec},

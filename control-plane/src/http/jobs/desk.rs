@@ -64,7 +64,7 @@ pub async fn commit(app: &AppState, ask: Ask) -> Result<Found> {
         let app = app.clone();
         move |asks: Vec<Arc<Ask>>| {
             let app = app.clone();
-            async move { alone_instead(store(&app, &asks).await) }
+            async move { alone_instead(store(&app, &asks, All::ThatCan).await) }
         }
     };
     if let Some(found) = app.desk().commits.ask(ask.clone(), work).await {
@@ -77,17 +77,28 @@ pub async fn commit(app: &AppState, ask: Ask) -> Result<Found> {
     }
 }
 
+/// Stores all of these jobs or finds those that their keys stand for, in one transaction. Where a key stands for another
+/// submission, nothing is stored.
+pub async fn commit_all(app: &AppState, asks: Vec<Ask>) -> Result<Vec<Found>> {
+    let asks: Vec<Arc<Ask>> = asks.into_iter().map(Arc::new).collect();
+    match store(app, &asks, All::OrNone).await {
+        // The same request came twice at once; the other one was first.
+        Err(error) if error.violates(idempotency::KEY_TAKEN) => store(app, &asks, All::OrNone).await,
+        done => done,
+    }
+}
+
 /// What many asked for together; after a failure each asks alone and hears its own error.
 fn alone_instead<T>(together: Result<T>) -> Option<T> {
     together.inspect_err(|error| tracing::debug!(%error, "submissions are taken one by one")).ok()
 }
 
 async fn alone(app: &AppState, ask: &Arc<Ask>) -> Result<Found> {
-    Ok(store(app, std::slice::from_ref(ask)).await?.pop().unwrap_or(Found::Nothing))
+    Ok(store(app, std::slice::from_ref(ask), All::ThatCan).await?.pop().unwrap_or(Found::Nothing))
 }
 
 /// What lasts of what each job would hear if nothing ran and these were the only ones.
-async fn look(app: &AppState, jobs: Vec<Waiting>) -> Result<Vec<Vec<Blocker>>> {
+pub async fn look(app: &AppState, jobs: Vec<Waiting>) -> Result<Vec<Vec<Blocker>>> {
     let ids: Vec<JobId> = jobs.iter().map(|job| job.job).collect();
     let asked = (page::silence(app), jobs);
     let input = app.store.txn("job.clusters", &asked, |db, (silence, jobs)| {
@@ -122,9 +133,22 @@ fn lasts(code: Cause) -> bool {
     )
 }
 
-/// Stores all in one transaction; then tells.
-async fn store(app: &AppState, asks: &[Arc<Ask>]) -> Result<Vec<Found>> {
-    let found = app.store.txn("job.submit", asks, |db, asks| Box::pin(insert(db, asks))).await?;
+/// Which submissions are stored.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum All {
+    /// Each whose key does not stand for another one.
+    ThatCan,
+    OrNone,
+}
+
+/// Stores submissions in one transaction; then tells.
+async fn store(app: &AppState, asks: &[Arc<Ask>], which: All) -> Result<Vec<Found>> {
+    let asked = (asks, which);
+    let found =
+        app.store.txn("job.submit", &asked, |db, (asks, which)| Box::pin(insert(db, asks, *which))).await?;
+    if which == All::OrNone && found.iter().any(is_another) {
+        return Ok(found);
+    }
     for ask in new(asks, &found) {
         app.wake.changed("job", ask.new.id, 1);
         app.wake.notify(Topic::Dispatch);
@@ -132,11 +156,18 @@ async fn store(app: &AppState, asks: &[Arc<Ask>]) -> Result<Vec<Found>> {
     Ok(found)
 }
 
-async fn insert(db: &mut PgConnection, asks: &[Arc<Ask>]) -> Result<Vec<Found>> {
+fn is_another(found: &Found) -> bool {
+    matches!(found, Found::Other(_))
+}
+
+async fn insert(db: &mut PgConnection, asks: &[Arc<Ask>], which: All) -> Result<Vec<Found>> {
     let keys: Vec<&Key> = asks.iter().filter_map(|ask| ask.key.as_ref()).collect();
     let mut known = idempotency::find_all(db, &keys).await?.into_iter();
     let mut find = |ask: &Arc<Ask>| ask.key.as_ref().and_then(|_| known.next()).unwrap_or(Found::Nothing);
     let found: Vec<Found> = asks.iter().map(&mut find).collect();
+    if which == All::OrNone && found.iter().any(is_another) {
+        return Ok(found);
+    }
     let new: Vec<&Ask> = new(asks, &found).collect();
     job::insert_all(db, &new.iter().map(|ask| &ask.new).collect::<Vec<_>>()).await?;
     for (ask, submission) in new.iter().filter_map(|ask| Some((ask, ask.submission.as_ref()?))) {

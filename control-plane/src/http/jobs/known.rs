@@ -1,4 +1,8 @@
 //! The queue, the cluster and the priority class that a submission names, or who was probably meant.
+//!
+//! Invariant: of the submissions of one request each name is looked up once, so they are all judged by the same.
+
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use squadron_api::error::Code;
 use squadron_core::{
@@ -17,8 +21,55 @@ use crate::{
     state::AppState,
 };
 
-/// The queue, or a refusal that lists those there are and the one that was probably meant.
-pub async fn queue(app: &AppState, name: &str) -> Result<(QueueName, QueueLease)> {
+/// What the submissions of one request name, as far as it was looked up.
+pub struct Names<'a> {
+    app: &'a AppState,
+    queues: BTreeMap<String, (QueueName, QueueLease)>,
+    clusters: BTreeMap<String, ClusterId>,
+    classes: Option<Vec<PriorityClass>>,
+}
+
+impl<'a> Names<'a> {
+    pub fn of(app: &'a AppState) -> Names<'a> {
+        Names { app, queues: BTreeMap::new(), clusters: BTreeMap::new(), classes: None }
+    }
+
+    /// The queue, or a refusal that lists those there are and the one that was probably meant.
+    pub async fn queue(&mut self, name: &str) -> Result<(QueueName, QueueLease)> {
+        Ok(match self.queues.entry(name.to_owned()) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(unknown) => unknown.insert(queue(self.app, name).await?).clone(),
+        })
+    }
+
+    /// The class that the request names, or else the manifest's label; `None` for the ordinary priority.
+    pub async fn priority(
+        &mut self,
+        asked: Option<&str>,
+        parsed: &ParsedRayJob,
+    ) -> Result<Option<PriorityClass>> {
+        let label = parsed.labels.get(PRIORITY_LABEL).map(String::as_str);
+        let Some(name) = asked.or(label).filter(|name| !name.is_empty()) else { return Ok(None) };
+        let classes = match &mut self.classes {
+            Some(classes) => classes,
+            unknown => unknown.insert(self.app.store.priority_classes().await?),
+        };
+        named::class(name, classes).map_err(|wrong| refused(&wrong))
+    }
+
+    /// The only cluster that the job may use: the request's, or else that of the manifest's annotation.
+    pub async fn pin(&mut self, asked: Option<&str>, parsed: &ParsedRayJob) -> Result<Option<ClusterId>> {
+        let Some(name) = asked.or(parsed.cluster.as_deref()) else { return Ok(None) };
+        let found = match self.clusters.entry(name.to_owned()) {
+            Entry::Occupied(known) => Ok(*known.get()),
+            Entry::Vacant(unknown) => cluster(self.app, name).await.map(|id| *unknown.insert(id)),
+        };
+        let pinned = found.map_err(|error| if asked.is_some() { error } else { annotated(error) });
+        pinned.map(Some)
+    }
+}
+
+async fn queue(app: &AppState, name: &str) -> Result<(QueueName, QueueLease)> {
     if let Some(lease) = app.store.queue_lease(name).await? {
         let name = QueueName::new(name)?;
         let below = app.store.queues_below(&name).await?;
@@ -35,18 +86,6 @@ pub async fn queue(app: &AppState, name: &str) -> Result<(QueueName, QueueLease)
     Err(Api::new(Code::UnknownQueue, wrong.detail, next))
 }
 
-/// The class that the request names, or else the manifest's label; `None` for the ordinary priority.
-pub async fn priority(
-    app: &AppState,
-    asked: Option<&str>,
-    parsed: &ParsedRayJob,
-) -> Result<Option<PriorityClass>> {
-    let label = parsed.labels.get(PRIORITY_LABEL).map(String::as_str);
-    let Some(name) = asked.or(label).filter(|name| !name.is_empty()) else { return Ok(None) };
-    let classes = app.store.priority_classes().await?;
-    named::class(name, &classes).map_err(|wrong| refused(&wrong))
-}
-
 fn refused(wrong: &Misnamed) -> Api {
     let example = &wrong.example;
     let (code, next) = match wrong.wrong {
@@ -59,14 +98,6 @@ fn refused(wrong: &Misnamed) -> Api {
         ),
     };
     Api::new(code, wrong.detail.clone(), next)
-}
-
-/// The only cluster that the job may use: the request's, or else that of the manifest's annotation.
-pub async fn pin(app: &AppState, asked: Option<&str>, parsed: &ParsedRayJob) -> Result<Option<ClusterId>> {
-    let Some(name) = asked.or(parsed.cluster.as_deref()) else { return Ok(None) };
-    let found = cluster(app, name).await;
-    let pinned = found.map_err(|error| if asked.is_some() { error } else { annotated(error) });
-    pinned.map(Some)
 }
 
 /// Says where the name stands.

@@ -8,6 +8,7 @@ pub mod desk;
 mod detail;
 pub mod known;
 mod list;
+mod many;
 mod outlook;
 pub mod submit;
 #[cfg(test)]
@@ -17,6 +18,7 @@ mod wait;
 pub mod wish;
 
 pub use self::view::job as show;
+use axum::{extract::DefaultBodyLimit, handler::Handler as _};
 use squadron_api::{error::Code, route};
 use squadron_core::{authz::Action, id::JobId, sentence::clip};
 use squadron_store::job::JobRow;
@@ -36,6 +38,7 @@ const MOST_OWNERS: i64 = 6;
 #[derive(OpenApi)]
 #[openapi(paths(
     submit::submit,
+    many::submit,
     list::list,
     detail::describe,
     wait::why,
@@ -48,9 +51,11 @@ const MOST_OWNERS: i64 = 6;
 pub struct Doc;
 
 pub fn mount(routes: Routes) -> Routes {
+    let wider = DefaultBodyLimit::max(many::BODY_LIMIT);
     routes
         .get(route::JOBS, Access::Needs(Action::ReadJobs), list::list)
         .post(route::JOBS, Access::Needs(Action::SubmitJob), submit::submit)
+        .post(route::SUBMISSIONS, Access::Needs(Action::SubmitJob), many::submit.layer(wider))
         .get(route::JOB, Access::Needs(Action::ReadJobs), detail::describe)
         .get(route::JOB_WHY, Access::Needs(Action::ReadJobs), wait::why)
         .get(route::JOB_WHERE, Access::Needs(Action::ReadJobs), outlook::of_job)

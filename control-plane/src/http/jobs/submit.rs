@@ -40,7 +40,9 @@ use uuid::Uuid;
 
 use super::{
     desk::{self, Ask},
-    find, known, view,
+    find,
+    known::Names,
+    view,
     wish::{policy_refused, preferences_refused, wish},
 };
 use crate::{
@@ -67,7 +69,7 @@ pub async fn submit(
     headers: HeaderMap,
     Json(request): Json<SubmitRequest>,
 ) -> Result<Json<SubmitReply>> {
-    let key = key(&headers, &caller, &request)?;
+    let key = key(&headers)?.map(|text| key_of(text, &caller, &request));
     let (new, parsed) = check(&app, &caller, &request).await?;
     refuse_extras(&parsed)?;
     let warnings = warnings(&new, &parsed, &desk::lasting(&app, new.waiting()).await?);
@@ -89,7 +91,7 @@ pub async fn check(
     request: &SubmitRequest,
 ) -> Result<(NewJob, ParsedRayJob)> {
     let parsed = parse(&request.manifest)?;
-    let new = new_job(app, caller, request, &parsed).await?;
+    let new = new_job(&mut Names::of(app), caller, request, &parsed).await?;
     Ok((new, parsed))
 }
 
@@ -162,7 +164,8 @@ async fn reply(app: &AppState, id: JobId, warnings: Vec<String>) -> Result<Json<
     }))
 }
 
-fn key(headers: &HeaderMap, caller: &Caller, request: &SubmitRequest) -> Result<Option<Key>> {
+/// The key of the request, if it brings one.
+pub(super) fn key(headers: &HeaderMap) -> Result<Option<&str>> {
     let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let text = value.to_str().ok().filter(|text| (1..=200).contains(&text.len())).ok_or_else(|| {
         Api::new(
@@ -171,6 +174,11 @@ fn key(headers: &HeaderMap, caller: &Caller, request: &SubmitRequest) -> Result<
             "send another key, for example a UUID",
         )
     })?;
+    Ok(Some(text))
+}
+
+/// The key of one submission.
+pub(super) fn key_of(text: impl Into<String>, caller: &Caller, request: &SubmitRequest) -> Key {
     let mut body = Sha256::new();
     let optional = |part: &Option<String>| part.clone().unwrap_or_default();
     let mut parts = vec![request.manifest.clone(), request.queue.clone(), optional(&request.cluster)];
@@ -185,7 +193,7 @@ fn key(headers: &HeaderMap, caller: &Caller, request: &SubmitRequest) -> Result<
     if !request.preferences.is_empty() {
         body.update(serde_json::json!(request.preferences).to_string().as_bytes());
     }
-    Ok(Some(Key { owner: caller.actor.subject.clone(), key: text.to_owned(), body: body.finalize().into() }))
+    Key { owner: caller.actor.subject.clone(), key: text.into(), body: body.finalize().into() }
 }
 
 fn parse(text: &str) -> Result<ParsedRayJob> {
@@ -243,20 +251,21 @@ fn invalid(fields: Vec<FieldProblem>) -> Api {
         .fields(fields)
 }
 
-async fn new_job(
-    app: &AppState,
+/// The job that a submission becomes.
+pub(super) async fn new_job(
+    names: &mut Names<'_>,
     caller: &Caller,
     request: &SubmitRequest,
     parsed: &ParsedRayJob,
 ) -> Result<NewJob> {
-    let (queue, lease) = known::queue(app, &request.queue).await?;
+    let (queue, lease) = names.queue(&request.queue).await?;
     let on_lost = wish(request.on_lost.as_deref(), parsed)
         .and_then(|wish| choose(&wish, lease))
         .map_err(|refusal| policy_refused(&refusal))?;
     let texts = request.preferences.clone().over(parsed.preferences.clone());
     let preferences = read(&texts).map_err(|faults| preferences_refused(&faults))?;
-    let pinned = known::pin(app, request.cluster.as_deref(), parsed).await?;
-    let priority = known::priority(app, request.priority_class.as_deref(), parsed).await?;
+    let pinned = names.pin(request.cluster.as_deref(), parsed).await?;
+    let priority = names.priority(request.priority_class.as_deref(), parsed).await?;
     let namespace = K8sName::new(parsed.namespace.as_deref().unwrap_or("default"))?;
     Ok(NewJob {
         id: JobId(Uuid::now_v7()),
@@ -277,7 +286,7 @@ async fn new_job(
 }
 
 /// What is legal but probably not meant.
-fn warnings(new: &NewJob, parsed: &ParsedRayJob, lasting: &[Blocker]) -> Vec<String> {
+pub(super) fn warnings(new: &NewJob, parsed: &ParsedRayJob, lasting: &[Blocker]) -> Vec<String> {
     let mut warnings = Vec::new();
     if parsed.namespace.is_none() {
         warnings.push("the manifest names no namespace, so the job goes to namespace default".to_owned());
@@ -299,13 +308,18 @@ async fn commit(app: &AppState, ask: Ask) -> Result<JobId> {
     let id = ask.new.id;
     match desk::commit(app, ask).await? {
         Found::Same(job) => Ok(job),
-        Found::Other(job) => Err(Api::new(
-            Code::IdempotencyMismatch,
-            format!("this idempotency key was used for another submission, which became job {job}"),
-            "send a new key for a new job, or repeat the first request unchanged",
-        )),
+        Found::Other(job) => Err(another(job)),
         Found::Nothing => Ok(id),
     }
+}
+
+/// The key stands for another submission.
+pub(super) fn another(job: JobId) -> Api {
+    Api::new(
+        Code::IdempotencyMismatch,
+        format!("this idempotency key was used for another submission, which became job {job}"),
+        "send a new key for a new job, or repeat the first request unchanged",
+    )
 }
 
 /// The audit row of a submission.

@@ -32,6 +32,7 @@ use crate::{
 
 mod callers;
 mod explained;
+mod many;
 mod together;
 
 /// The least that is a RayJob.
