@@ -50,7 +50,7 @@ const RESYNC: Duration = Duration::from_secs(5);
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// Every pass looks at all attempts; it takes at most this part of the time, so that news that come one by one are looked at
 /// together where there are many.
-const RESTS_PER_LOOK: u32 = 9;
+const RESTS_PER_LOOK: u32 = 49;
 const LONGEST_REST: Duration = Duration::from_millis(100);
 /// Reading the fencer's note delays what must be stopped by no more than this.
 const NOTE: Duration = Duration::from_millis(500);

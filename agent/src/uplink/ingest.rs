@@ -1,7 +1,8 @@
 //! The ingest connection: records up, acknowledgements down.
 //!
 //! Invariant: of each stream, records go up in order without holes (a hole is told as a gap), and the spool forgets
-//! only what was acknowledged. Bytes in flight stay below the credit that the control plane gave.
+//! only what was acknowledged. Bytes in flight stay below the credit that the control plane gave. Few batches fly at a time, so
+//! what comes one by one while the control plane commits goes up together.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -33,6 +34,8 @@ const OUTBOX: usize = 8;
 /// Bytes of records in one batch, before compression.
 const BATCH: usize = 512 * 1024;
 const LEVEL: i32 = 1;
+/// Batches in flight: one that is being committed, and the next.
+const FLYING: usize = 2;
 /// How often the token's age is looked at.
 const LOOK: Duration = Duration::from_secs(5);
 
@@ -118,8 +121,8 @@ impl Sender<'_> {
     }
 
     fn may_send(&self) -> bool {
-        let flying: usize = self.flying.values().flatten().map(|(_, bytes)| bytes).sum();
-        flying < self.credit
+        let flying = || self.flying.values().flatten();
+        flying().count() < FLYING && flying().map(|(_, bytes)| bytes).sum::<usize>() < self.credit
     }
 
     /// Sends what comes next in the first stream that has something. False when there is nothing.

@@ -1,9 +1,10 @@
 //! The ingest stream: numbered records up, acknowledgements down, after the commit.
 //!
 //! Invariant: an acknowledgement says that everything up to it is committed. While the database is away the stream
-//! stays, the batch in hand is tried again, and the transport holds the next ones back.
+//! stays, the batch in hand is tried again, and the transport holds the next ones back. Batches that come while others are being
+//! committed share the next transaction; one that fails is committed alone.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use squadron_core::id::Epoch;
 use squadron_proto::link::{
@@ -23,7 +24,7 @@ use super::{
     hello, records, refuse,
     stream::{End, HELLO_DEADLINE, Outbox, Session, out_of_order, serve},
 };
-use crate::{clock, wake::Topic};
+use crate::{clock, state::AppState, together::Together, wake::Topic};
 
 /// Bytes that an agent may have in flight without an acknowledgement.
 const CREDIT: u64 = 8 * 1024 * 1024;
@@ -31,6 +32,35 @@ const CREDIT: u64 = 8 * 1024 * 1024;
 const TRY_AGAIN: Duration = Duration::from_millis(250);
 /// Longest reason of a gap that is kept, in bytes.
 const REASON_LIMIT: usize = 400;
+
+/// Batches of one transaction; each is at most as long as its message.
+const AT_ONCE: usize = 32;
+
+/// Batches of all streams that come at the same time. Cheap to clone.
+#[derive(Clone)]
+pub struct Batches(Arc<Together<Arc<ingest::Batch>, Taken>>);
+
+impl Default for Batches {
+    fn default() -> Self {
+        Batches(Arc::new(Together::new(AT_ONCE)))
+    }
+}
+
+impl Batches {
+    /// Commits the batch with others; nothing of it when that failed.
+    async fn commit(&self, app: &AppState, batch: &Arc<ingest::Batch>) -> Option<Taken> {
+        let app = app.clone();
+        let work = move |batches: Vec<Arc<ingest::Batch>>| {
+            let app = app.clone();
+            async move {
+                let all: Vec<&ingest::Batch> = batches.iter().map(Arc::as_ref).collect();
+                let taken = app.store.ingest_all(&all).await;
+                taken.inspect_err(|error| tracing::debug!(%error, "batches are committed one by one")).ok()
+            }
+        };
+        self.0.ask(batch.clone(), work).await
+    }
+}
 
 /// Starts the stream's task; the answer is what it sends.
 pub fn open(service: LinkService, guest: Guest, up: Streaming<IngestUp>) -> Down<IngestDown> {
@@ -102,17 +132,25 @@ impl Ingest {
     }
 
     async fn batch(&mut self, batch: Batch, out: &Outbox<IngestDown>) -> Result<(), End> {
-        let batch = self.unpack(batch).await?;
-        let taken = loop {
-            match self.session.service.app.store.ingest(&batch).await {
-                Ok(taken) => break taken,
-                Err(error) => self.wait_out(&error).await?,
-            }
+        let batch = Arc::new(self.unpack(batch).await?);
+        let service = &self.session.service;
+        let taken = match service.batches.commit(&service.app, &batch).await {
+            Some(taken) => taken,
+            None => self.commit_alone(&batch).await?,
         };
         if matches!(taken, Taken::Committed { .. }) {
             self.tell(&batch);
         }
         self.answer(batch.epoch, batch.class, taken, out).await
+    }
+
+    async fn commit_alone(&mut self, batch: &ingest::Batch) -> Result<Taken, End> {
+        loop {
+            match self.session.service.app.store.ingest(batch).await {
+                Ok(taken) => return Ok(taken),
+                Err(error) => self.wait_out(&error).await?,
+            }
+        }
     }
 
     async fn unpack(&self, batch: Batch) -> Result<ingest::Batch, End> {

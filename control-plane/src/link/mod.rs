@@ -38,8 +38,8 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming, service::Routes};
 
 use self::{
-    beats::Beats, changes::Changes, leases::Renewals, limit::Limit, registry::Registry, seats::Seats,
-    told::Told,
+    beats::Beats, changes::Changes, ingest::Batches, leases::Renewals, limit::Limit, registry::Registry,
+    seats::Seats, told::Told,
 };
 use crate::state::AppState;
 
@@ -53,6 +53,7 @@ type Down<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 pub struct LinkService {
     app: AppState,
     registry: Registry,
+    batches: Batches,
     beats: Beats,
     changes: Changes,
     told: Told,
@@ -69,6 +70,7 @@ pub fn router(app: &AppState, stop: CancellationToken) -> axum::Router {
     let service = LinkService {
         app: app.clone(),
         registry: Registry::start(app.clone(), stop.clone()),
+        batches: Batches::default(),
         beats: Beats::start(app.clone(), stop.clone()),
         changes: Changes::new(app),
         told: Told::start(app.clone(), stop.clone()),

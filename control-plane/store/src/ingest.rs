@@ -2,11 +2,14 @@
 //!
 //! Invariant: records and watermark move in one transaction that holds the watermark's row, so a record that comes
 //! twice, on two streams at once, or again after a lost acknowledgement takes effect once. Only streams of the life in
-//! charge write. Records that cannot be taken are kept with their reason, and the watermark passes them.
+//! charge write. Records that cannot be taken are kept with their reason, and the watermark passes them. Batches of many clusters
+//! share a transaction and its statements; clusters are locked first and watermarks after them, each in their order.
 
 mod rows;
 
-use sqlx::{PgConnection, Row};
+use std::collections::{BTreeMap, BTreeSet};
+
+use sqlx::{PgConnection, Row, postgres::PgRow};
 use squadron_core::{
     fact::Fact,
     id::{ClusterId, Epoch, JobId},
@@ -109,24 +112,20 @@ pub struct Watermark {
     pub seq: u64,
 }
 
-/// Where a locked watermark stands.
-enum Locked {
-    At(u64),
-    Fenced,
-}
-
 impl Store {
     /// Commits what is new in the batch.
     pub async fn ingest(&self, batch: &Batch) -> Result<Taken> {
-        self.txn("ingest", batch, |db, batch| {
+        Ok(self.ingest_all(&[batch]).await?.pop().unwrap_or(Taken::Malformed))
+    }
+
+    /// Commits what is new in each of these batches; answers in their order.
+    pub async fn ingest_all(&self, batches: &[&Batch]) -> Result<Vec<Taken>> {
+        self.txn("ingest", batches, |db, batches| {
             Box::pin(async move {
-                let Locked::At(watermark) = lock(db, batch.key()).await? else { return Ok(Taken::Fenced) };
-                match watermark::place(watermark, batch.first, batch.records.len() as u64) {
-                    Arrival::Malformed => Ok(Taken::Malformed),
-                    Arrival::Gap => Ok(Taken::Gap { watermark }),
-                    Arrival::Old => Ok(Taken::Committed { watermark, refused: Vec::new() }),
-                    Arrival::New { skip, last } => commit(db, batch, skip, last).await,
-                }
+                let mut marks = lock(db, batches.iter().map(|batch| batch.key())).await?;
+                let placed: Vec<Placed<'_>> =
+                    batches.iter().map(|batch| Placed::at(batch, &mut marks)).collect();
+                commit(db, placed).await
             })
         })
         .await
@@ -136,7 +135,8 @@ impl Store {
     pub async fn pass_over(&self, lost: &Lost) -> Result<Taken> {
         self.txn("ingest.gap", lost, |db, lost| {
             Box::pin(async move {
-                let Locked::At(watermark) = lock(db, lost.key()).await? else { return Ok(Taken::Fenced) };
+                let marks = lock(db, [lost.key()].into_iter()).await?;
+                let Some(watermark) = marks.get(&lost.key()).copied() else { return Ok(Taken::Fenced) };
                 let count = lost.last.saturating_sub(lost.first).saturating_add(1);
                 match watermark::place(watermark, lost.first, count) {
                     Arrival::Malformed => Ok(Taken::Malformed),
@@ -157,25 +157,66 @@ impl Store {
         .bind(cluster.0)
         .fetch_all(self.pool())
         .await?;
-        rows.iter()
-            .map(|row| {
-                let class = if row.try_get::<i16, _>("class")? == 1 { Class::Fact } else { Class::Log };
-                let number = |name: &str| {
-                    Ok::<_, sqlx::Error>(u64::try_from(row.try_get::<i64, _>(name)?).unwrap_or(0))
-                };
-                Ok(Watermark { epoch: Epoch(number("epoch")?), class, seq: number("seq")? })
-            })
-            .collect()
+        rows.iter().map(mark).collect()
     }
 }
 
+fn mark(row: &PgRow) -> Result<Watermark> {
+    let class = if row.try_get::<i16, _>("class")? == 1 { Class::Fact } else { Class::Log };
+    let number = |name: &str| Ok::<_, sqlx::Error>(u64::try_from(row.try_get::<i64, _>(name)?).unwrap_or(0));
+    Ok(Watermark { epoch: Epoch(number("epoch")?), class, seq: number("seq")? })
+}
+
 /// What names a watermark, and the life that wants to move it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     cluster: ClusterId,
-    stream_epoch: Epoch,
     epoch: Epoch,
     class: Class,
+    stream_epoch: Epoch,
+}
+
+/// Where locked watermarks stand.
+type Marks = BTreeMap<Key, u64>;
+
+/// A batch beside its watermark.
+struct Placed<'a> {
+    batch: &'a Batch,
+    taken: Taken,
+    facts: Vec<(u64, Timestamp, &'a Fact)>,
+    chunks: Vec<(u64, &'a Chunk)>,
+}
+
+impl<'a> Placed<'a> {
+    /// Takes what is new of the batch and moves the mark; one without a mark is fenced.
+    fn at(batch: &'a Batch, marks: &mut Marks) -> Placed<'a> {
+        let mut placed = Placed { batch, taken: Taken::Fenced, facts: Vec::new(), chunks: Vec::new() };
+        let Some(mark) = marks.get_mut(&batch.key()) else { return placed };
+        placed.taken = match watermark::place(*mark, batch.first, batch.records.len() as u64) {
+            Arrival::Malformed => Taken::Malformed,
+            Arrival::Gap => Taken::Gap { watermark: *mark },
+            Arrival::Old => Taken::Committed { watermark: *mark, refused: Vec::new() },
+            Arrival::New { skip, last } => {
+                *mark = last;
+                Taken::Committed { watermark: last, refused: placed.sort(skip) }
+            }
+        };
+        placed
+    }
+
+    /// The new records by their kinds; answers those that are refused.
+    fn sort(&mut self, skip: u64) -> Vec<(u64, String)> {
+        let mut refused = Vec::new();
+        let numbered = (self.batch.first..).zip(&self.batch.records);
+        for (seq, record) in numbered.skip(usize::try_from(skip).unwrap_or(usize::MAX)) {
+            match &record.payload {
+                Payload::Fact(fact) => self.facts.push((seq, record.observed_at, fact.as_ref())),
+                Payload::Log(chunk) => self.chunks.push((seq, chunk)),
+                Payload::Rejected(reason) => refused.push((seq, reason.clone())),
+            }
+        }
+        refused
+    }
 }
 
 impl Batch {
@@ -190,71 +231,110 @@ impl Lost {
     }
 }
 
-async fn lock(db: &mut PgConnection, key: Key) -> Result<Locked> {
-    let in_charge: Option<i64> =
-        sqlx::query_scalar("select agent_epoch from cluster where id = $1 and state = 'active' for share")
-            .bind(key.cluster.0)
-            .fetch_optional(&mut *db)
-            .await?;
-    if in_charge != Some(signed(key.stream_epoch.0)) || key.epoch > key.stream_epoch {
-        return Ok(Locked::Fenced);
+/// Locks the watermarks of those of these that may move them: streams of the lives in charge.
+async fn lock(db: &mut PgConnection, keys: impl Iterator<Item = Key>) -> Result<Marks> {
+    let mut keys: BTreeSet<Key> = keys.collect();
+    let in_charge: BTreeMap<ClusterId, i64> = sqlx::query(
+        "select id, agent_epoch from cluster where id = any ($1) and state = 'active' order by id for share",
+    )
+    .bind(keys.iter().map(|key| key.cluster.0).collect::<Vec<_>>())
+    .fetch_all(&mut *db)
+    .await?
+    .iter()
+    .map(|row| Ok((ClusterId(row.try_get("id")?), row.try_get("agent_epoch")?)))
+    .collect::<Result<_>>()?;
+    let leads = |key: &Key| in_charge.get(&key.cluster) == Some(&signed(key.stream_epoch.0));
+    keys.retain(|key| leads(key) && key.epoch <= key.stream_epoch);
+    let mut marks = marks(db, &keys).await?;
+    if marks.len() < keys.len() {
+        begin(db, &keys).await?;
+        marks = self::marks(db, &keys).await?;
     }
-    sqlx::query(
-        "insert into ingest_watermark (cluster_id, epoch, class, seq) values ($1, $2, $3, 0)
-         on conflict (cluster_id, epoch, class) do nothing",
-    )
-    .bind(key.cluster.0)
-    .bind(signed(key.epoch.0))
-    .bind(key.class.code())
-    .execute(&mut *db)
-    .await?;
-    let seq: i64 = sqlx::query_scalar(
-        "select seq from ingest_watermark where cluster_id = $1 and epoch = $2 and class = $3 for update",
-    )
-    .bind(key.cluster.0)
-    .bind(signed(key.epoch.0))
-    .bind(key.class.code())
-    .fetch_one(db)
-    .await?;
-    Ok(Locked::At(u64::try_from(seq).unwrap_or(0)))
+    Ok(marks)
 }
 
-async fn commit(db: &mut PgConnection, batch: &Batch, skip: u64, last: u64) -> Result<Taken> {
-    let mut facts = Vec::new();
-    let mut chunks = Vec::new();
-    let mut refused = Vec::new();
-    let numbered = (batch.first..).zip(&batch.records).skip(usize::try_from(skip).unwrap_or(usize::MAX));
-    for (seq, record) in numbered {
-        match &record.payload {
-            Payload::Fact(fact) => facts.push((seq, record.observed_at, fact.as_ref())),
-            Payload::Log(chunk) => chunks.push((seq, chunk)),
-            Payload::Rejected(reason) => refused.push((seq, reason.clone())),
-        }
+type Columns = (Vec<uuid::Uuid>, Vec<i64>, Vec<i16>);
+
+fn columns<'k>(keys: impl Iterator<Item = &'k Key> + Clone) -> Columns {
+    let clusters = keys.clone().map(|key| key.cluster.0).collect();
+    let epochs = keys.clone().map(|key| signed(key.epoch.0)).collect();
+    (clusters, epochs, keys.map(|key| key.class.code()).collect())
+}
+
+/// Those of these watermarks that are there, locked.
+async fn marks(db: &mut PgConnection, keys: &BTreeSet<Key>) -> Result<Marks> {
+    let (clusters, epochs, classes) = columns(keys.iter());
+    let rows = sqlx::query(
+        "select w.cluster_id, w.epoch, w.class, w.seq from ingest_watermark w
+         join unnest($1::uuid[], $2::bigint[], $3::smallint[]) as k (cluster_id, epoch, class)
+             using (cluster_id, epoch, class)
+         order by w.cluster_id, w.epoch, w.class for update of w",
+    )
+    .bind(clusters)
+    .bind(epochs)
+    .bind(classes)
+    .fetch_all(db)
+    .await?;
+    let found = rows.iter().map(|row| {
+        let mark = mark(row)?;
+        Ok(((row.try_get::<uuid::Uuid, _>("cluster_id")?, mark.epoch, mark.class), mark.seq))
+    });
+    let found = found.collect::<Result<BTreeMap<_, _>>>()?;
+    let of = |key: &Key| found.get(&(key.cluster.0, key.epoch, key.class)).map(|seq| (*key, *seq));
+    Ok(keys.iter().filter_map(of).collect())
+}
+
+/// Makes those of these watermarks that are not there.
+async fn begin(db: &mut PgConnection, keys: &BTreeSet<Key>) -> Result<()> {
+    let (clusters, epochs, classes) = columns(keys.iter());
+    sqlx::query(
+        "insert into ingest_watermark (cluster_id, epoch, class, seq)
+         select cluster_id, epoch, class, 0 from unnest($1::uuid[], $2::bigint[], $3::smallint[]) as k (cluster_id, epoch, class)
+         order by cluster_id, epoch, class on conflict (cluster_id, epoch, class) do nothing",
+    )
+    .bind(clusters)
+    .bind(epochs)
+    .bind(classes)
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+async fn commit(db: &mut PgConnection, mut placed: Vec<Placed<'_>>) -> Result<Vec<Taken>> {
+    rows::facts(db, &placed).await?;
+    let mut moved = BTreeMap::new();
+    for Placed { batch, taken, chunks, .. } in &mut placed {
+        let Taken::Committed { watermark, refused } = taken else { continue };
+        refused.extend(rows::chunks(db, batch, chunks).await?);
+        refused.sort();
+        rows::rejected(db, batch.key(), batch.now, refused).await?;
+        moved.insert(batch.key(), *watermark);
     }
-    rows::facts(db, batch, &facts).await?;
-    refused.extend(rows::chunks(db, batch, &chunks).await?);
-    refused.sort();
-    rows::rejected(db, batch.key(), batch.now, &refused).await?;
-    advance(db, batch.key(), last).await?;
-    Ok(Taken::Committed { watermark: last, refused })
+    advance(db, &moved).await?;
+    Ok(placed.into_iter().map(|placed| placed.taken).collect())
 }
 
 /// One row stands for the whole range: it names the last number and tells the first.
 async fn note_lost(db: &mut PgConnection, lost: &Lost, watermark: u64, last: u64) -> Result<Taken> {
     let reason = format!("records {} to {last} were lost: {}", watermark + 1, lost.reason);
     rows::rejected(db, lost.key(), lost.now, &[(last, reason)]).await?;
-    advance(db, lost.key(), last).await?;
+    advance(db, &Marks::from([(lost.key(), last)])).await?;
     Ok(Taken::Committed { watermark: last, refused: Vec::new() })
 }
 
-async fn advance(db: &mut PgConnection, key: Key, last: u64) -> Result<()> {
-    sqlx::query("update ingest_watermark set seq = $4 where cluster_id = $1 and epoch = $2 and class = $3")
-        .bind(key.cluster.0)
-        .bind(signed(key.epoch.0))
-        .bind(key.class.code())
-        .bind(signed(last))
-        .execute(db)
-        .await?;
+async fn advance(db: &mut PgConnection, marks: &Marks) -> Result<()> {
+    let (clusters, epochs, classes) = columns(marks.keys());
+    sqlx::query(
+        "update ingest_watermark w set seq = k.seq
+         from unnest($1::uuid[], $2::bigint[], $3::smallint[], $4::bigint[]) as k (cluster_id, epoch, class, seq)
+         where w.cluster_id = k.cluster_id and w.epoch = k.epoch and w.class = k.class and w.seq < k.seq",
+    )
+    .bind(clusters)
+    .bind(epochs)
+    .bind(classes)
+    .bind(marks.values().map(|seq| signed(*seq)).collect::<Vec<_>>())
+    .execute(db)
+    .await?;
     Ok(())
 }
 

@@ -3,36 +3,39 @@
 use std::collections::BTreeMap;
 
 use sqlx::{PgConnection, Row, types::Json};
-use squadron_core::{fact::Fact, time::Timestamp};
+use squadron_core::time::Timestamp;
 use uuid::Uuid;
 
-use super::{Batch, Chunk, Key};
+use super::{Batch, Chunk, Key, Placed};
 use crate::{Result, at, cluster::signed};
 
-pub(super) async fn facts(
-    db: &mut PgConnection,
-    batch: &Batch,
-    facts: &[(u64, Timestamp, &Fact)],
-) -> Result<()> {
+/// The facts of all batches.
+pub(super) async fn facts(db: &mut PgConnection, placed: &[Placed<'_>]) -> Result<()> {
+    let facts: Vec<_> = placed
+        .iter()
+        .flat_map(|placed| placed.facts.iter().map(|(seq, at, fact)| (placed.batch, *seq, *at, *fact)))
+        .collect();
     if facts.is_empty() {
         return Ok(());
     }
-    let attempts: Vec<_> = facts.iter().map(|(_, _, fact)| fact.attempt()).collect();
+    let attempts: Vec<_> = facts.iter().map(|(.., fact)| fact.attempt()).collect();
     sqlx::query(
         "insert into fact (cluster_id, epoch, seq, day, observed_at, received_at, kind, job_id, attempt, body)
-         select $1, $2, f.seq, ($3 at time zone 'UTC')::date, f.observed, $3, f.kind, f.job, f.attempt, f.body
-         from unnest($4::bigint[], $5::timestamptz[], $6::text[], $7::uuid[], $8::int[], $9::jsonb[])
-              as f (seq, observed, kind, job, attempt, body)",
+         select f.cluster, f.epoch, f.seq, (f.received at time zone 'UTC')::date, f.observed, f.received, f.kind, f.job,
+                f.attempt, f.body
+         from unnest($1::uuid[], $2::bigint[], $3::timestamptz[], $4::bigint[], $5::timestamptz[], $6::text[], $7::uuid[],
+                     $8::int[], $9::jsonb[])
+              as f (cluster, epoch, received, seq, observed, kind, job, attempt, body)",
     )
-    .bind(batch.cluster.0)
-    .bind(signed(batch.epoch.0))
-    .bind(at(batch.now))
-    .bind(facts.iter().map(|(seq, _, _)| signed(*seq)).collect::<Vec<_>>())
-    .bind(facts.iter().map(|(_, observed, _)| at(*observed)).collect::<Vec<_>>())
-    .bind(facts.iter().map(|(_, _, fact)| fact.kind()).collect::<Vec<_>>())
+    .bind(facts.iter().map(|(batch, ..)| batch.cluster.0).collect::<Vec<_>>())
+    .bind(facts.iter().map(|(batch, ..)| signed(batch.epoch.0)).collect::<Vec<_>>())
+    .bind(facts.iter().map(|(batch, ..)| at(batch.now)).collect::<Vec<_>>())
+    .bind(facts.iter().map(|(_, seq, ..)| signed(*seq)).collect::<Vec<_>>())
+    .bind(facts.iter().map(|(_, _, observed, _)| at(*observed)).collect::<Vec<_>>())
+    .bind(facts.iter().map(|(.., fact)| fact.kind()).collect::<Vec<_>>())
     .bind(attempts.iter().map(|attempt| attempt.map(|id| id.job.0)).collect::<Vec<_>>())
     .bind(attempts.iter().map(|attempt| attempt.and_then(|id| i32::try_from(id.number).ok())).collect::<Vec<_>>())
-    .bind(facts.iter().map(|(_, _, fact)| Json(*fact)).collect::<Vec<_>>())
+    .bind(facts.iter().map(|(.., fact)| Json(*fact)).collect::<Vec<_>>())
     .execute(db)
     .await?;
     Ok(())

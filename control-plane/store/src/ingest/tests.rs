@@ -105,6 +105,26 @@ async fn streams_that_race_still_take_effect_once() {
 }
 
 #[tokio::test]
+async fn batches_of_many_streams_are_taken_together_and_each_by_its_own_mark() {
+    let store = testing::store().await;
+    let (east, west) = (cluster(&store, "east", 3).await, cluster(&store, "west", 3).await);
+    let stale = Batch { stream_epoch: Epoch(2), ..facts(west, 2, 1, 1) };
+    let mut refused = facts(west, 3, 1, 2);
+    refused.records[1].payload = Payload::Rejected("it is no fact".into());
+    let all = [facts(east, 3, 1, 3), facts(east, 3, 2, 5), facts(east, 3, 9, 9), stale, refused];
+    let expected = [
+        committed(3),
+        committed(5),
+        Taken::Gap { watermark: 5 },
+        Taken::Fenced,
+        Taken::Committed { watermark: 2, refused: vec![(2, "it is no fact".to_owned())] },
+    ];
+    assert_eq!(store.ingest_all(&all.iter().collect::<Vec<_>>()).await.unwrap(), expected);
+    assert_eq!(stored(&store).await, [(3, 1), (3, 1), (3, 2), (3, 3), (3, 4), (3, 5)]);
+    assert_eq!(store.ingest(&facts(east, 3, 6, 6)).await.unwrap(), committed(6));
+}
+
+#[tokio::test]
 async fn older_epochs_drain_through_the_life_in_charge_only() {
     let store = testing::store().await;
     let id = cluster(&store, "east", 3).await;
