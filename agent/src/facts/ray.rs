@@ -1,9 +1,8 @@
 //! Ray: status of RayClusters and RayJobs, read loosely from their JSON.
 //!
-//! Owns the reading of `ray.io/v1` status for facts. It takes the dynamic object, not the typed one, so that an object
-//! whose spec our types refuse still tells what its status says.
+//! Owns the reading of `ray.io/v1` status for facts. It takes the object as JSON, so that one whose spec our types refuse still
+//! tells what its status says.
 
-use kube::core::DynamicObject;
 use serde_json::Value;
 use squadron_core::{
     fact::{RayClusterFact, RayJobFact},
@@ -13,6 +12,7 @@ use squadron_core::{
 };
 
 use super::{TEXT_LIMIT, bounded};
+use crate::watch::object;
 
 /// Bytes of a time in RFC 3339, at most.
 const LONGEST_TIME: usize = 64;
@@ -20,12 +20,12 @@ const LONGEST_TIME: usize = 64;
 const MINUTE: i64 = 60_000_000;
 
 /// The fact of a RayCluster as the API server has it.
-pub fn ray_cluster_fact(object: &DynamicObject, attempt: Option<AttemptId>) -> RayClusterFact {
-    let status = &object.data["status"];
+pub fn ray_cluster_fact(cluster: &Value, attempt: Option<AttemptId>) -> RayClusterFact {
+    let status = &cluster["status"];
     RayClusterFact {
-        namespace: object.metadata.namespace.clone().unwrap_or_default(),
-        name: object.metadata.name.clone().unwrap_or_default(),
-        uid: object.metadata.uid.clone().unwrap_or_default(),
+        namespace: object::namespace(cluster).to_owned(),
+        name: object::name(cluster).to_owned(),
+        uid: object::uid(cluster).to_owned(),
         state: text(&status["state"]),
         reason: text(&status["reason"]),
         desired_workers: count(&status["desiredWorkerReplicas"]),
@@ -38,12 +38,12 @@ pub fn ray_cluster_fact(object: &DynamicObject, attempt: Option<AttemptId>) -> R
 }
 
 /// The fact of a RayJob as the API server has it.
-pub fn ray_job_fact(object: &DynamicObject, attempt: Option<AttemptId>) -> RayJobFact {
-    let status = &object.data["status"];
+pub fn ray_job_fact(job: &Value, attempt: Option<AttemptId>) -> RayJobFact {
+    let status = &job["status"];
     RayJobFact {
-        namespace: object.metadata.namespace.clone().unwrap_or_default(),
-        name: object.metadata.name.clone().unwrap_or_default(),
-        uid: object.metadata.uid.clone().unwrap_or_default(),
+        namespace: object::namespace(job).to_owned(),
+        name: object::name(job).to_owned(),
+        uid: object::uid(job).to_owned(),
         attempt,
         deployment_status: text(&status["jobDeploymentStatus"]),
         job_status: text(&status["jobStatus"]),
@@ -53,7 +53,7 @@ pub fn ray_job_fact(object: &DynamicObject, attempt: Option<AttemptId>) -> RayJo
         submission_id: text(&status["jobId"]),
         started_at: time(&status["startTime"]),
         ended_at: time(&status["endTime"]),
-        checkpointed_at: checkpointed_at(object),
+        checkpointed_at: checkpointed_at(job),
         gone: false,
     }
 }
@@ -77,8 +77,8 @@ fn count(value: &Value) -> i32 {
 }
 
 /// What the job says of its last checkpoint, to the minute before, so that one that saves all the time is no flood.
-fn checkpointed_at(object: &DynamicObject) -> Option<Timestamp> {
-    let said = object.metadata.annotations.as_ref()?.get(marks::CHECKPOINTED_AT)?;
+fn checkpointed_at(job: &Value) -> Option<Timestamp> {
+    let said = object::annotation(job, marks::CHECKPOINTED_AT);
     let at: Timestamp = Some(said).filter(|said| said.len() <= LONGEST_TIME)?.parse().ok()?;
     Some(Timestamp(at.0.checked_sub(at.0.rem_euclid(MINUTE))?))
 }
@@ -95,14 +95,13 @@ mod tests {
 
     #[test]
     fn ray_job_status_comes_through_and_nonsense_reads_as_absent() {
-        let object: DynamicObject = serde_json::from_value(json!({
+        let object = json!({
             "apiVersion": "ray.io/v1", "kind": "RayJob",
             "metadata": {"name": "train", "namespace": "ns", "uid": "u"},
             "spec": {"entrypoint": 7},
             "status": {"jobDeploymentStatus": "Running", "jobStatus": "RUNNING", "jobId": "train-abc",
                 "startTime": "2026-11-29T10:00:00Z", "endTime": "yesterday", "message": 5},
-        }))
-        .unwrap();
+        });
         let fact = ray_job_fact(&object, None);
         assert_eq!((fact.deployment_status.as_str(), fact.job_status.as_str()), ("Running", "RUNNING"));
         assert_eq!(fact.started_at, Some("2026-11-29T10:00:00Z".parse().unwrap()));
@@ -112,7 +111,7 @@ mod tests {
     fn said(annotation: &str) -> Option<Timestamp> {
         let object = json!({"metadata": {"name": "train", "namespace": "ns", "uid": "u",
             "annotations": {"squadron.dev/checkpointed-at": annotation}}, "spec": {}});
-        ray_job_fact(&serde_json::from_value(object).unwrap(), None).checkpointed_at
+        ray_job_fact(&object, None).checkpointed_at
     }
 
     #[test]
@@ -128,10 +127,9 @@ mod tests {
 
     #[test]
     fn ray_cluster_without_status_is_empty() {
-        let object: DynamicObject = serde_json::from_value(json!({
+        let object = json!({
             "metadata": {"name": "c", "namespace": "ns", "uid": "u"}, "spec": {},
-        }))
-        .unwrap();
+        });
         let fact = ray_cluster_fact(&object, None);
         assert_eq!((fact.state.as_str(), fact.desired_workers), ("", 0));
     }

@@ -1,6 +1,5 @@
 //! Observe: from a watched object to what it says, by kind.
 
-use kube::core::DynamicObject;
 use serde_json::Value;
 use squadron_core::fact::Fact;
 
@@ -8,13 +7,13 @@ use super::{Cache, Kind, object};
 use crate::facts::{Observed, node_fact, pod_fact, ray_cluster_fact, ray_job_fact};
 
 /// What an object says, if its kind has a fact and it concerns us.
-pub fn observe(kind: Kind, seen: &DynamicObject, raw: &Value, cache: &Cache) -> Option<Observed> {
+pub fn observe(kind: Kind, raw: &Value, cache: &Cache) -> Option<Observed> {
     let whose = || cache.attempt(raw);
     let fact = match kind {
         Kind::Node => Fact::Node(node_fact(&typed(raw)?)),
         Kind::Pod => Fact::Pod(Box::new(pod_fact(&typed(raw)?, squadron_ray::pod_requests(raw), whose()))),
-        Kind::RayCluster => Fact::RayCluster(ray_cluster_fact(seen, whose())),
-        Kind::RayJob => Fact::RayJob(ray_job_fact(seen, whose())),
+        Kind::RayCluster => Fact::RayCluster(ray_cluster_fact(raw, whose())),
+        Kind::RayJob => Fact::RayJob(ray_job_fact(raw, whose())),
         Kind::Service | Kind::BatchJob | Kind::Event => return None,
     };
     let ours = kind != Kind::RayJob || fact.attempt().is_some();

@@ -124,8 +124,8 @@ impl Watch {
 
     async fn seen(&self, mut seen: DynamicObject) {
         seen.metadata.managed_fields = None;
-        let raw = self.raw(&seen);
-        if let Some(observed) = observe(self.kind, &seen, &raw, &self.cache) {
+        let raw = self.raw(seen);
+        if let Some(observed) = observe(self.kind, &raw, &self.cache) {
             self.teller.seen(self.kind, observed, now()).await;
         }
         if self.kind.keeps(&raw) {
@@ -135,10 +135,10 @@ impl Watch {
     }
 
     async fn gone(&self, gone: DynamicObject) {
-        let raw = self.raw(&gone);
+        let raw = self.raw(gone);
         let why = gone_why(self.kind, &raw, &self.cache);
         self.cache.shelf(self.kind).remove(&raw);
-        if let Some(observed) = observe(self.kind, &gone, &raw, &self.cache) {
+        if let Some(observed) = observe(self.kind, &raw, &self.cache) {
             self.teller.gone(self.kind, observed, now(), why).await;
         }
         self.cache.forget(object::uid(&raw));
@@ -163,10 +163,11 @@ impl Watch {
         }
     }
 
-    /// The object as JSON, with the kind that list items lack.
-    fn raw(&self, seen: &DynamicObject) -> Object {
-        let mut raw = serde_json::to_value(seen).unwrap_or_default();
+    /// The object as JSON, with the kind that list items lack. Its fields are moved, because they are many.
+    fn raw(&self, seen: DynamicObject) -> Object {
         let resource = self.kind.resource();
+        let mut raw = seen.data;
+        raw["metadata"] = serde_json::to_value(&seen.metadata).unwrap_or_default();
         raw["apiVersion"] = Value::String(resource.api_version);
         raw["kind"] = Value::String(resource.kind);
         Arc::new(raw)

@@ -20,7 +20,7 @@ pub struct Registry(Newest<Standing>);
 impl Registry {
     pub fn start(app: AppState, stop: CancellationToken) -> Registry {
         let topics = [Topic::Desired, Topic::Clusters];
-        let of = Of { what: "the clusters' standings", topics, pause: Duration::from_millis(10) };
+        let of = Of { what: "the clusters' standings", topics, pause: Duration::from_millis(25) };
         Registry(Newest::start(app, stop, of, read))
     }
 

@@ -9,7 +9,7 @@ use std::slice;
 
 use squadron_core::{
     id::ClusterId,
-    incident::{Change, Seen, concerns, correlate},
+    incident::{Change, KINDS, Seen, concerns, correlate},
 };
 use squadron_store::{
     Result, StoreError,
@@ -31,7 +31,7 @@ const LOOK_BACK_MS: i64 = 3_600_000;
 /// Judges the next facts of every cluster.
 pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
     let Some(term) = duty::hold(app, CONSUMER, holder).await? else { return Ok(Left::NotOurs) };
-    let batches = app.store.next_facts(CONSUMER, Some(project::CONSUMER), BATCH).await?;
+    let batches = app.store.next_facts(CONSUMER, Some((project::CONSUMER, &KINDS)), BATCH).await?;
     let left = if batches.is_empty() { Left::Nothing } else { Left::More };
     let mut troubles = Troubles::default();
     let (idle, busy): (Vec<_>, Vec<_>) = batches.into_iter().partition(|batch| relevant(batch).is_empty());

@@ -39,8 +39,8 @@ use crate::{
 
 /// A pass comes at least this often, hint or not.
 const EVERY: Duration = Duration::from_secs(1);
-/// Longest rest after a pass. A task rests as long as it worked, so that under load what comes one by one is done together.
-const LONGEST_REST: Duration = Duration::from_millis(25);
+/// A task rests twice as long as it worked, so that under load what comes one by one is done together, but no longer than this.
+const LONGEST_REST: Duration = Duration::from_millis(100);
 /// Incidents end by minutes and hours, not by seconds.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
 /// Packages, and classes of which no job waits, are kept for days.
@@ -139,7 +139,7 @@ async fn forever(app: &AppState, holder: Uuid, task: Task) {
         if let Ok(left) = done {
             tell_holder(name, left == Left::NotOurs, &mut elsewhere);
         }
-        tokio::time::sleep(begun.elapsed().min(LONGEST_REST)).await;
+        tokio::time::sleep((begun.elapsed() * 2).min(LONGEST_REST)).await;
         match done {
             Ok(Left::More) => continue,
             Ok(Left::Nothing | Left::NotOurs) => tell_recovery(name, &mut failing),

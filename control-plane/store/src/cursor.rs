@@ -43,7 +43,7 @@ pub struct Batch {
     pub epoch: i64,
     /// The cursor before.
     pub from: i64,
-    /// The cursor after; facts up to here are in the batch, and no others exist.
+    /// The cursor after; facts up to here are in the batch, and no others exist of the kinds that were asked for.
     pub to: i64,
     pub facts: Vec<FactRow>,
 }
@@ -64,9 +64,15 @@ impl Batch {
 }
 
 impl Store {
-    /// The next facts for `consumer`, at most `limit` of a cluster and fewer where many have some, the oldest epoch of each cluster only. With `behind`, nothing that
-    /// this other consumer has not consumed yet.
-    pub async fn next_facts(&self, consumer: &str, behind: Option<&str>, limit: i64) -> Result<Vec<Batch>> {
+    /// The next facts for `consumer`, at most `limit` of a cluster and fewer where many have some, the oldest epoch of each
+    /// cluster only. With `behind`, nothing that this other consumer has not consumed yet, and facts of these kinds are read alone.
+    pub async fn next_facts(
+        &self,
+        consumer: &str,
+        behind: Option<(&str, &[&str])>,
+        limit: i64,
+    ) -> Result<Vec<Batch>> {
+        let (behind, kinds) = behind.unzip();
         let rows = sqlx::query(
             "select distinct on (w.cluster_id) w.cluster_id, w.epoch, coalesce(c.seq, 0) as from_seq,
                     case when $2::text is null then w.seq else coalesce(b.seq, 0) end as to_seq
@@ -87,12 +93,12 @@ impl Store {
             let (epoch, from, to) = (row.try_get("epoch")?, row.try_get("from_seq")?, row.try_get("to_seq")?);
             batches.push(Batch { cluster, epoch, from, to, facts: Vec::new() });
         }
-        self.fill(&mut batches, limit).await?;
+        self.fill(&mut batches, kinds, limit).await?;
         Ok(batches)
     }
 
-    /// Reads the facts of batches of different clusters. A batch that gets as many as it may ends at the last of them.
-    async fn fill(&self, batches: &mut [Batch], limit: i64) -> Result<()> {
+    /// Reads the facts, or those of these kinds, of batches of different clusters. A batch that gets as many as it may ends at the last of them.
+    async fn fill(&self, batches: &mut [Batch], kinds: Option<&[&str]>, limit: i64) -> Result<()> {
         if batches.is_empty() {
             return Ok(());
         }
@@ -104,6 +110,7 @@ impl Store {
              cross join lateral (
                  select cluster_id, epoch, seq, least(observed_at, received_at) as at, body from fact
                  where cluster_id = k.cluster_id and epoch = k.epoch and seq > k.since and seq <= k.until
+                    and ($6::text[] is null or kind = any ($6))
                  order by seq limit $5) f",
         )
         .bind(batches.iter().map(|batch| batch.cluster.0).collect::<Vec<_>>())
@@ -111,6 +118,7 @@ impl Store {
         .bind(column(|batch| batch.from))
         .bind(column(|batch| batch.to))
         .bind(limit)
+        .bind(kinds)
         .fetch_all(self.pool())
         .await?;
         let mut facts = BTreeMap::<ClusterId, Vec<FactRow>>::new();
@@ -142,9 +150,10 @@ impl Store {
 }
 
 fn read(row: &sqlx::postgres::PgRow) -> Result<FactRow> {
-    let Json(body): Json<serde_json::Value> = row.try_get("body")?;
     let position = Position { epoch: row.try_get("epoch")?, seq: row.try_get("seq")? };
-    let fact = serde_json::from_value(body)
+    let fact = row
+        .try_get::<Json<Fact>, _>("body")
+        .map(|body| body.0)
         .inspect_err(|error| tracing::warn!(?position, %error, "a fact cannot be read and is passed over"))
         .ok();
     Ok(FactRow { position, at: stamp(row.try_get("at")?), fact })

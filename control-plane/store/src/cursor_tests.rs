@@ -60,11 +60,14 @@ async fn a_consumer_stays_behind_the_one_it_follows() {
     let store = testing::store().await;
     let east = fixture::cluster(&store, "east").await;
     fixture::facts(&store, east, nodes(3)).await;
-    assert!(store.next_facts("correlate", Some("project"), 10).await.unwrap().is_empty());
+    let next = async |kind| store.next_facts("correlate", Some(("project", &[kind])), 10).await.unwrap();
+    assert!(next("node").await.is_empty());
     let batch = store.next_facts("project", None, 2).await.unwrap().remove(0);
     advance(&mut store.pool().acquire().await.unwrap(), "project", &[batch]).await.unwrap();
-    let behind = store.next_facts("correlate", Some("project"), 10).await.unwrap().remove(0);
-    assert_eq!((behind.from, behind.to, behind.facts.len()), (0, 2, 2));
+    for (kind, facts) in [("node", 2), ("kernel", 0)] {
+        let behind = next(kind).await.remove(0);
+        assert_eq!((behind.from, behind.to, behind.facts.len()), (0, 2, facts), "{kind}");
+    }
 }
 
 #[tokio::test]

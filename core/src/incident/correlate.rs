@@ -23,8 +23,15 @@ pub(crate) struct Finding {
     pub(crate) joins: Vec<String>,
 }
 
+/// Kinds of the facts that may bear on an incident.
+pub const KINDS: [&str; 3] = ["kernel", "pod", "ray_cluster"];
+
 /// Whether a fact could bear on an incident at all; the others need not be judged.
 pub fn concerns(fact: &Fact) -> bool {
+    KINDS.contains(&fact.kind()) && may_concern(fact)
+}
+
+fn may_concern(fact: &Fact) -> bool {
     match fact {
         Fact::Kernel(_) => true,
         Fact::RayCluster(cluster) => cluster.gone,

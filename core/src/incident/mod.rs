@@ -18,7 +18,7 @@ mod xid_table;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use crate::incident::{
-    correlate::{concerns, correlate},
+    correlate::{KINDS, concerns, correlate},
     resolve::Resolved,
 };
 use crate::{
