@@ -41,6 +41,8 @@ use crate::{
 const EVERY: Duration = Duration::from_secs(1);
 /// A task rests twice as long as it worked, so that under load what comes one by one is done together, but no longer than this.
 const LONGEST_REST: Duration = Duration::from_millis(100);
+/// Letting go is looked for in all attempts and hurries nobody: it rests so long at least, which makes many of one go together.
+const RELEASE_REST: Duration = Duration::from_millis(250);
 /// Incidents end by minutes and hours, not by seconds.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
 /// Packages, and classes of which no job waits, are kept for days.
@@ -87,6 +89,7 @@ async fn run(app: AppState, holder: Uuid) {
             &app,
             holder,
             Task {
+                least_rest: RELEASE_REST,
                 idle: Some((KEEPING_EVERY, |app, holder| Box::pin(packages::pass(app, holder)))),
                 ..Task::new("release", Topic::Dispatch, |app, holder| Box::pin(release::pass(app, holder)))
             }
@@ -113,18 +116,20 @@ struct Task {
     /// Hints that make a pass come earlier.
     topic: Topic,
     pass: Pass,
+    /// At least so long after a pass comes no other.
+    least_rest: Duration,
     /// Done in the same loop when nothing is left, at most so often.
     idle: Option<(Duration, Pass)>,
 }
 
 impl Task {
     fn new(name: &'static str, topic: Topic, pass: Pass) -> Task {
-        Task { name, topic, pass, idle: None }
+        Task { name, topic, pass, least_rest: Duration::ZERO, idle: None }
     }
 }
 
 async fn forever(app: &AppState, holder: Uuid, task: Task) {
-    let Task { name, topic, pass, idle } = task;
+    let Task { name, topic, pass, least_rest, idle } = task;
     let mut hints: Listener = app.wake.listen(topic);
     let (mut failing, mut elsewhere, mut idled) = (false, false, Instant::now());
     loop {
@@ -139,7 +144,7 @@ async fn forever(app: &AppState, holder: Uuid, task: Task) {
         if let Ok(left) = done {
             tell_holder(name, left == Left::NotOurs, &mut elsewhere);
         }
-        tokio::time::sleep((begun.elapsed() * 2).min(LONGEST_REST)).await;
+        tokio::time::sleep((begun.elapsed() * 2).min(LONGEST_REST).max(least_rest)).await;
         match done {
             Ok(Left::More) => continue,
             Ok(Left::Nothing | Left::NotOurs) => tell_recovery(name, &mut failing),
