@@ -27,7 +27,7 @@ use super::{Left, duty};
 use crate::{clock, state::AppState, wake::Topic};
 
 /// Assignments in one transaction, at most.
-const BATCH: usize = 100;
+const BATCH: usize = 250;
 /// What a class waited for is known so long after the last of its jobs waited, in milliseconds: thirty days.
 const HISTORY_MS: i64 = 30 * 24 * 3_600_000;
 

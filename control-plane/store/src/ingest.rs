@@ -231,11 +231,12 @@ impl Lost {
     }
 }
 
-/// Locks the watermarks of those of these that may move them: streams of the lives in charge.
+/// Locks the watermarks of those of these that may move them: streams of the lives in charge. Another life, or the end of the
+/// cluster, waits until the commit, because it locks the row whole; whoever only counts in it does not.
 async fn lock(db: &mut PgConnection, keys: impl Iterator<Item = Key>) -> Result<Marks> {
     let mut keys: BTreeSet<Key> = keys.collect();
     let in_charge: BTreeMap<ClusterId, i64> = sqlx::query(
-        "select id, agent_epoch from cluster where id = any ($1) and state = 'active' order by id for share",
+        "select id, agent_epoch from cluster where id = any ($1) and state = 'active' order by id for key share",
     )
     .bind(keys.iter().map(|key| key.cluster.0).collect::<Vec<_>>())
     .fetch_all(&mut *db)

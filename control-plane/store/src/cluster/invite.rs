@@ -104,6 +104,7 @@ impl Store {
     pub async fn revoke_cluster(&self, id: ClusterId, entry: &audit::Entry) -> Result<Decided> {
         self.txn("cluster.revoke", &(id, entry), |db, (id, entry)| {
             Box::pin(async move {
+                lock(db, *id).await?;
                 sqlx::query(
                     "update cluster set state = 'revoked', jwks = null, reoffer = null, code_sha256 = null,
                         alarm = '', version = version + 1 where id = $1",

@@ -122,6 +122,7 @@ impl Store {
 }
 
 /// The row, locked until the transaction ends.
+/// The cluster, locked whole: take it before its state or its agent's life is changed, for which others hold it by a key share.
 async fn lock(db: &mut sqlx::PgConnection, id: ClusterId) -> Result<Option<Cluster>> {
     let row = sqlx::query(BY_ID_LOCKED).bind(id.0).fetch_optional(db).await?;
     row.as_ref().map(read).transpose()

@@ -139,6 +139,36 @@ async fn older_epochs_drain_through_the_life_in_charge_only() {
 }
 
 #[tokio::test]
+async fn a_batch_waits_for_another_life_and_for_nobody_who_only_counts() {
+    let store = testing::store().await;
+    let id = cluster(&store, "east", 3).await;
+    let held = async |statements: [&'static str; 2]| {
+        let mut other = store.pool().begin().await.unwrap();
+        for statement in statements {
+            sqlx::query(statement).bind(id.0).execute(&mut *other).await.unwrap();
+        }
+        other
+    };
+    let counts = held([
+        "select 1 from cluster where id = $1 for no key update",
+        "update cluster set desired_generation = desired_generation + 1 where id = $1",
+    ]);
+    let counts = counts.await;
+    assert_eq!(store.ingest(&facts(id, 3, 1, 1)).await.unwrap(), committed(1), "nobody waits for a count");
+    counts.commit().await.unwrap();
+    let takes_over = held([
+        "select 1 from cluster where id = $1 for update",
+        "update cluster set agent_epoch = 4 where id = $1",
+    ]);
+    let takes_over = takes_over.await;
+    let (other, batch) = (store.clone(), facts(id, 3, 2, 2));
+    let late = tokio::spawn(async move { other.ingest(&batch).await.unwrap() });
+    testing::link::someone_waits(&store).await;
+    takes_over.commit().await.unwrap();
+    assert_eq!(late.await.unwrap(), Taken::Fenced);
+}
+
+#[tokio::test]
 async fn rejected_records_are_kept_and_passed() {
     let store = testing::store().await;
     let id = cluster(&store, "east", 3).await;
