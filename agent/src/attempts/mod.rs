@@ -9,6 +9,7 @@ pub(crate) mod fence;
 mod fences;
 mod journal;
 mod observe;
+mod pace;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -43,15 +44,12 @@ use crate::{
 
 use acts::{Act, Acted, Ended, Todo, creation_failed};
 use fences::{Fences, Means};
+use pace::Pace;
 pub use store::Store;
 
 /// The full pass is made this often even if nothing woke it.
 const RESYNC: Duration = Duration::from_secs(5);
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
-/// Every pass looks at all attempts; it takes at most this part of the time, so that news that come one by one are looked at
-/// together where there are many.
-const RESTS_PER_LOOK: u32 = 49;
-const LONGEST_REST: Duration = Duration::from_millis(100);
 /// Reading the fencer's note delays what must be stopped by no more than this.
 const NOTE: Duration = Duration::from_millis(500);
 /// Writes that are under way at the same time.
@@ -100,11 +98,12 @@ impl Attempts {
     /// Runs until the process ends.
     pub async fn run(mut self, mut wanted: watch::Receiver<Option<Desired>>) {
         let (mut promises, mut fences) = (self.lease.promises(), Fences::default());
+        let mut pace = Pace::new(Instant::now());
         loop {
             let complete = self.cache.is_complete();
             let Passed { looked, pause } =
                 if complete { self.pass(&mut wanted, &mut fences).await } else { Passed::FAILED };
-            tokio::time::sleep((looked * RESTS_PER_LOOK).min(LONGEST_REST)).await;
+            tokio::time::sleep(pace.rest(looked, Instant::now())).await;
             tokio::select! {
                 changed = wanted.changed() => if changed.is_err() { return },
                 () = self.wake.notified() => {}
