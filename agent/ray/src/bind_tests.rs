@@ -70,6 +70,7 @@ fn decided(manifest: &str, mut flavors: Vec<Flavor>, mut nodes: Vec<Node>, of: &
     let gang = parse(manifest).unwrap().gang.into_iter().map(|member| GangPart {
         role: member.role,
         count: member.count,
+        most: member.most,
         requests: member.requests,
         wish: member.wish,
     });

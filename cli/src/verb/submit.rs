@@ -178,7 +178,9 @@ fn checked(manifest: &Manifest, queue: &str) -> String {
     let mut total = Resources::default();
     for member in &parsed.gang {
         total = total + member.requests * i64::from(member.count);
-        let line = format!("{:<12} {} x {}", plain(&member.role), member.count, resources(member.requests));
+        let more = member.most.map_or_else(String::new, |most| format!(", up to {most} if there is room"));
+        let (role, each) = (plain(&member.role), resources(member.requests));
+        let line = format!("{role:<12} {} x {each}{more}", member.count);
         text.push_str(&format!("  {line}\n"));
     }
     format!("{text}  {:<12} {}\n", "together", resources(total))

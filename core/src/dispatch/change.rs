@@ -231,6 +231,7 @@ fn with(clusters: &[Cluster], assigned: &[Assign], jobs: &BTreeMap<JobId, &Waiti
                 spread: job.preferences.spread.clone(),
                 assigned_at: job.submitted_at,
                 stake: Stake::default(),
+                capped: None,
             });
         }
     }

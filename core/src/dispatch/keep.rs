@@ -18,6 +18,7 @@ use crate::{
         quota::{Place, Quotas},
         room::Room,
         site::Open,
+        soft::Holder,
         turns::Class,
     },
     id::{AttemptId, JobId},
@@ -177,7 +178,7 @@ fn hope_at(
     let cluster = open.cluster;
     let since_then = cluster.attempts.iter().filter(|held| held.assigned_at >= since);
     let stays: BTreeSet<AttemptId> = since_then.map(|held| held.id).collect();
-    let room = Room::beside(cluster, |id| stays.contains(&id));
+    let room = Room::beside(cluster, |holder| matches!(holder, Holder::Gang(id) if stays.contains(&id)));
     let packing = open.pack(&room, job, limits, prices).ok()?;
     Some(Hope { site, beside: packing.left, charge: packing.charge })
 }

@@ -46,6 +46,7 @@ mod room;
 mod set_tests;
 mod shape;
 mod site;
+pub mod soft;
 pub mod tenants;
 #[cfg(test)]
 mod tests;
@@ -79,12 +80,15 @@ use crate::{
     time::Timestamp,
 };
 
-/// Equal pods of a job: the head, the submitter, or the minimum of one worker group.
+/// Equal pods of a job: the head, the submitter, or the minimum of one worker group, which is 0 only where the group may grow.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct GangPart {
     /// `head`, `submitter` or the name of a worker group.
     pub role: String,
     pub count: u32,
+    /// As many as the group may have; nothing where it has always as many as it has at first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<u32>,
     /// Of one pod.
     #[serde(flatten)]
     pub requests: Resources,
@@ -171,7 +175,7 @@ pub struct Node {
     pub face: Face,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Pod {
     /// Empty while the scheduler has not bound it.
     pub node: String,
@@ -179,6 +183,8 @@ pub struct Pod {
     pub attempt: Option<AttemptId>,
     /// As in [`GangPart::role`].
     pub role: String,
+    /// Of the object; needed only of worker groups that may grow.
+    pub name: String,
 }
 
 /// An attempt that holds something of a cluster.
@@ -193,6 +199,8 @@ pub struct Held {
     pub spread: String,
     pub assigned_at: Timestamp,
     pub stake: Stake,
+    /// How far its worker groups may grow, where less than they asked for.
+    pub capped: Option<soft::Capped>,
 }
 
 /// A job that waits for a placement.
@@ -332,8 +340,10 @@ pub struct Plan {
     pub assign: Vec<Assign>,
     /// Of each queue in the order of its line.
     pub blocked: Vec<Blocked>,
-    /// Who is asked to stop, and for whom; their jobs are among the blocked ones.
+    /// Who is asked to stop or to shrink, and for whom; their jobs are among the blocked ones.
     pub making: Vec<Making>,
+    /// Worker groups that may grow again.
+    pub lifts: Vec<preempt::Lift>,
     /// Jobs for which no room is kept any more.
     pub dropped: Vec<JobId>,
     /// All jobs of some shape that were read are placed, and more of it wait. Nothing was placed after that, nobody is asked

@@ -133,7 +133,7 @@ fn a_condition_of_a_node_is_no_lasting_mismatch() {
 #[test]
 fn a_matching_node_that_is_full_is_told_apart_from_others_that_have_room() {
     let mut east = labelled(1, "east", &[&[("gpu", "h100")], &[]]);
-    east.pods = vec![Pod { node: "n0".into(), requests: res(3, 1, 0), attempt: None, role: String::new() }];
+    east.pods = vec![Pod { node: "n0".into(), requests: res(3, 1, 0), ..Pod::default() }];
     let plan = planned(vec![east], picky(wants(&[("gpu", "h100")])));
     assert_eq!(codes(&plan.blocked[0]), ["CLUSTER_FULL"]);
     assert!(

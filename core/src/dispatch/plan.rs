@@ -56,9 +56,10 @@ fn finished(mut pass: Pass<'_>) -> (Plan, u64) {
 /// What a pass that has placed all that it can decided.
 fn moved(pass: &mut Pass<'_>) -> Plan {
     let making = if pass.cut { Vec::new() } else { pass.make_room() };
+    let lifts = if pass.cut { Vec::new() } else { pass.lift_caps() };
     let assign = std::mem::take(&mut pass.assign);
     let dropped = std::mem::take(&mut pass.claimed.dropped);
-    Plan { assign, blocked: Vec::new(), making, dropped, cut: pass.cut }
+    Plan { assign, blocked: Vec::new(), making, lifts, dropped, cut: pass.cut }
 }
 
 /// A pass that has placed all that it can.
@@ -288,7 +289,7 @@ impl<'a> Pass<'a> {
     }
 
     /// What may be taken of a cluster of which something is kept for others; `None` if nothing is.
-    fn beside(&self, site: usize) -> Option<Room> {
+    pub(super) fn beside(&self, site: usize) -> Option<Room> {
         let free = &self.sites[site].free;
         let kept = self.kept.as_ref().filter(|kept| kept.site == site);
         let kept = kept.map(|kept| free.least(&kept.beside));

@@ -86,8 +86,7 @@ fn any_cluster(number: u128) -> impl Strategy<Value = Cluster> {
             .map(|(node, cpu, gpus)| Pod {
                 node: format!("n{node}"),
                 requests: res(cpu, cpu, gpus),
-                attempt: None,
-                role: String::new(),
+                ..Pod::default()
             })
             .collect();
         for (at, (queue, gpus, recorded)) in attempts.into_iter().enumerate() {
@@ -156,7 +155,7 @@ pub(super) fn frozen(input: &Input) -> Input {
             cluster.pods.retain(|pod| !usable(&pod.node) && !pod.node.is_empty());
             for ((name, free), (_, all)) in site.free.nodes.iter().zip(&site.empty.nodes) {
                 let (node, requests) = (name.to_string(), *all - *free);
-                cluster.pods.push(Pod { node, requests, attempt: None, role: String::new() });
+                cluster.pods.push(Pod { node, requests, ..Pod::default() });
             }
             let held = site.cluster.attempts.iter().map(|held| {
                 let usage = pass.quotas.usage(&pass.quotas.charge_of(site.cluster, held));

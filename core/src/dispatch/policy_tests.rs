@@ -77,6 +77,7 @@ pub(super) fn held_by(number: u128, queue: &str, gpus: i64) -> Held {
         spread: String::new(),
         assigned_at: Timestamp(0),
         stake: Stake::default(),
+        capped: None,
     }
 }
 

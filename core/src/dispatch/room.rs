@@ -4,7 +4,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    dispatch::{Cluster, Held, Node, Pod},
+    dispatch::{
+        Cluster, Held, Node, Pod,
+        soft::{Holder, holders},
+    },
     id::AttemptId,
     placement::{Face, NodeWish, Taint},
     resources::Resources,
@@ -100,16 +103,17 @@ impl Room {
         Room::beside(cluster, |_| true)
     }
 
-    /// What is left beside pods of no attempt and the attempts that stay.
-    pub(crate) fn beside(cluster: &Cluster, stays: impl Fn(AttemptId) -> bool) -> Room {
+    /// What is left beside pods of no attempt and what stays of attempts.
+    pub(crate) fn beside(cluster: &Cluster, stays: impl Fn(Holder) -> bool) -> Room {
         Room::left_of(&Room::empty(cluster), cluster, stays)
     }
 
     /// The same of `empty`, which are the cluster's usable nodes as if nothing ran on them.
-    pub(crate) fn left_of(empty: &Room, cluster: &Cluster, stays: impl Fn(AttemptId) -> bool) -> Room {
-        let mut room = empty.clone();
-        room.subtract(cluster.pods.iter().filter(|pod| pod.attempt.is_none_or(&stays)));
-        room.reserve(expected(cluster).iter().filter(|pod| pod.attempt.is_none_or(&stays)));
+    pub(crate) fn left_of(empty: &Room, cluster: &Cluster, stays: impl Fn(Holder) -> bool) -> Room {
+        let (mut room, holders) = (empty.clone(), holders(cluster));
+        let pods = cluster.pods.iter().zip(&holders).filter(|(_, holder)| holder.is_none_or(&stays));
+        room.subtract(pods.map(|(pod, _)| pod));
+        room.reserve(expected(cluster, &holders).iter().filter(|pod| pod.holder.is_none_or(&stays)));
         room
     }
 
@@ -179,17 +183,17 @@ pub(crate) fn pod(role: &str) -> String {
 
 /// A pod that will come.
 pub(crate) struct Expected<'a> {
-    /// Absent for a pod of no attempt.
-    pub(crate) attempt: Option<AttemptId>,
+    /// What it goes with; absent for a pod of no attempt.
+    pub(crate) holder: Option<Holder>,
     pub(crate) requests: Resources,
     wish: Option<&'a NodeWish>,
 }
 
-/// Pods that have no node yet, and those that a live attempt still lacks. Largest first.
-pub(crate) fn expected(cluster: &Cluster) -> Vec<Expected<'_>> {
-    let unbound = cluster.pods.iter().filter(|pod| pod.node.is_empty());
-    let unbound = unbound.map(|pod| Expected {
-        attempt: pod.attempt,
+/// Pods that have no node yet, and those that a live attempt still lacks. Largest first. `holders` are what the pods go with.
+pub(crate) fn expected<'a>(cluster: &'a Cluster, holders: &[Option<Holder>]) -> Vec<Expected<'a>> {
+    let unbound = cluster.pods.iter().zip(holders).filter(|(pod, _)| pod.node.is_empty());
+    let unbound = unbound.map(|(pod, holder)| Expected {
+        holder: *holder,
         requests: pod.requests,
         wish: wish_of(cluster, pod),
     });
@@ -223,7 +227,11 @@ fn lacking<'a>(held: &'a Held, seen: &Seen<'_>) -> Vec<Expected<'a>> {
         .iter()
         .flat_map(|part| {
             let there = seen.get(&(held.id, part.role.as_str())).copied().unwrap_or(0);
-            let pod = || Expected { attempt: Some(held.id), requests: part.requests, wish: Some(&part.wish) };
+            let pod = || Expected {
+                holder: Some(Holder::Gang(held.id)),
+                requests: part.requests,
+                wish: Some(&part.wish),
+            };
             (there..part.count).map(move |_| pod())
         })
         .collect()

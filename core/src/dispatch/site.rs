@@ -45,6 +45,11 @@ impl Open<'_> {
         self.cluster.standing != Standing::NotAccepted
     }
 
+    /// Whether some attempt there may have more than its gang.
+    pub(super) fn is_elastic(&self) -> bool {
+        self.cluster.attempts.iter().any(Held::is_elastic)
+    }
+
     /// Whether the job may go there at all, now or later.
     pub(super) fn may_take(&self, job: &Waiting) -> bool {
         self.cluster.standing == Standing::Heard

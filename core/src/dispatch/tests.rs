@@ -63,7 +63,7 @@ pub(super) fn waiting(number: u128, gang: Vec<GangPart>) -> Waiting {
 pub(super) fn held(id: AttemptId, gang: Vec<GangPart>) -> Held {
     let queue = "research".into();
     let (usage, spread, stake) = (Usage::new(), String::new(), Stake::default());
-    Held { id, gang, queue, usage, spread, assigned_at: Timestamp(0), stake }
+    Held { id, gang, queue, usage, spread, assigned_at: Timestamp(0), stake, capped: None }
 }
 
 fn one_core(number: u128) -> Waiting {
@@ -144,8 +144,13 @@ fn a_gang_bigger_than_the_sum_of_nodes_is_told_the_sum() {
 fn a_small_job_passes_a_large_one_which_is_told() {
     let mut clusters = two_small();
     clusters.truncate(1);
-    clusters[0].pods =
-        vec![Pod { node: "n0".into(), requests: res(1, 1, 0), attempt: None, role: String::new() }];
+    clusters[0].pods = vec![Pod {
+        node: "n0".into(),
+        requests: res(1, 1, 0),
+        attempt: None,
+        role: String::new(),
+        ..Pod::default()
+    }];
     let large = waiting(1, gang(res(2, 1, 0), 0, res(0, 0, 0)));
     let plan = plan(&Input { clusters, waiting: vec![one_core(2), large], ..Input::default() });
     assert_eq!(plan.assign[0].job.0.as_u128(), 2);
@@ -203,8 +208,20 @@ fn room_is_held_for_pods_of_an_attempt_that_are_not_seen_yet() {
     east.attempts = vec![held(id, gang(res(1, 1, 0), 2, res(1, 1, 0)))];
     assert_eq!(Room::free(&east).total(), res(1, 5, 0));
     east.pods = vec![
-        Pod { node: "n0".into(), requests: res(1, 1, 0), attempt: Some(id), role: "head".into() },
-        Pod { node: String::new(), requests: res(1, 1, 0), attempt: Some(id), role: "small".into() },
+        Pod {
+            node: "n0".into(),
+            requests: res(1, 1, 0),
+            attempt: Some(id),
+            role: "head".into(),
+            ..Pod::default()
+        },
+        Pod {
+            node: String::new(),
+            requests: res(1, 1, 0),
+            attempt: Some(id),
+            role: "small".into(),
+            ..Pod::default()
+        },
     ];
     assert_eq!(Room::free(&east).total(), res(1, 5, 0));
 }
@@ -238,12 +255,7 @@ fn any_cluster(number: u128) -> impl Strategy<Value = Cluster> {
             }
             made.pods = pods
                 .into_iter()
-                .map(|(n, requests)| Pod {
-                    node: format!("n{n}"),
-                    requests,
-                    attempt: None,
-                    role: String::new(),
-                })
+                .map(|(n, requests)| Pod { node: format!("n{n}"), requests, ..Pod::default() })
                 .collect();
             made.attempts = (100..)
                 .zip(attempts)

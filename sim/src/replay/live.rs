@@ -165,6 +165,7 @@ impl<'a> Live<'a> {
             spread: String::new(),
             assigned_at: time(now),
             stake,
+            capped: None,
         });
         self.said.insert(job, (now, self.history.predict(self.kind(job))));
         let parts = parts(&self.fleet.sites[site], assign);
@@ -313,7 +314,7 @@ fn gang(job: &Job) -> Vec<GangPart> {
     let affinity = if job.models.is_empty() { Vec::new() } else { one_of(&job.models) };
     let wish = NodeWish { affinity, ..NodeWish::default() };
     let requests = Resources { gpus: milli_of(job), ..Resources::default() };
-    vec![GangPart { role: "workers".to_owned(), count: 1, requests, wish }]
+    vec![GangPart { role: "workers".to_owned(), count: 1, requests, wish, ..GangPart::default() }]
 }
 
 /// The pool is the one of the flavor that was charged.

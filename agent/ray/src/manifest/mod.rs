@@ -47,7 +47,10 @@ pub struct ParsedRayJob {
 pub struct GangMember {
     /// `head`, `submitter`, or the worker group's name.
     pub role: String,
+    /// 0 only where the group may grow.
     pub count: u32,
+    /// As many as Ray's autoscaler may ask for, where that is more.
+    pub most: Option<u32>,
     /// Of one pod.
     pub requests: Resources,
     /// Which nodes will do for one pod.

@@ -108,6 +108,7 @@ pub fn gang(parsed: &ParsedRayJob, preferences: &Preferences) -> Vec<GangPart> {
     let parts = parsed.gang.iter().map(|member| GangPart {
         role: member.role.clone(),
         count: member.count,
+        most: member.most,
         requests: member.requests,
         wish: NodeWish { no_spot, ..member.wish.clone() },
     });

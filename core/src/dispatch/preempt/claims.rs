@@ -10,13 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     dispatch::{
-        Held, Waiting,
+        Cluster, Held, Waiting,
         group::Look,
         pack::{Charge, Packing},
         plan::Pass,
-        preempt::{Claim, Making, STUCK_AFTER_MS, Stop, paper::Paper, search::Plan, words},
+        preempt::{Claim, Making, STUCK_AFTER_MS, Stop, paper::Paper, search::Plan, shrink, words},
         quota::Place,
         room::Room,
+        soft::{self, Holder, Soft},
     },
     id::{AttemptId, JobId},
     time::Timestamp,
@@ -38,7 +39,7 @@ pub(in crate::dispatch) struct Claimed<'a> {
 pub(in crate::dispatch) struct Coming<'a> {
     pub(in crate::dispatch) job: &'a Waiting,
     pub(in crate::dispatch) site: usize,
-    /// Names of the jobs that stop.
+    /// Jobs that stop, and what goes of others, as a sentence tells them.
     pub(in crate::dispatch) leaving: Vec<String>,
     pub(in crate::dispatch) asked_at: Timestamp,
     /// What is kept of its queue's quota in the pass.
@@ -62,20 +63,22 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Attempts of the claim's cluster that still make room for its job.
-    fn leaving(&self, claim: &Claim) -> Vec<&'a Held> {
-        let cluster = self.input.clusters.iter().find(|cluster| cluster.id == claim.cluster);
-        let all = cluster.into_iter().flat_map(|cluster| cluster.attempts.iter().chain(&cluster.leaving));
-        let leaves =
-            |held: &&Held| held.stake.asked.is_some_and(|asked| asked.makes_room_for == Some(claim.job));
-        all.filter(leaves).collect()
+    /// What of the claim's cluster still makes room for its job.
+    fn leaving(&self, claim: &Claim) -> Vec<Leaver> {
+        let Some(cluster) = self.input.clusters.iter().find(|cluster| cluster.id == claim.cluster) else {
+            return Vec::new();
+        };
+        let stops =
+            |held: &Held| held.stake.asked.is_some_and(|asked| asked.makes_room_for == Some(claim.job));
+        let shrinks =
+            |held: &Held| held.capped.as_ref().is_some_and(|capped| capped.makes_room_for == Some(claim.job));
+        leavers(cluster, stops, |soft| soft.named && shrinks(soft.held))
     }
 
     /// Everything of a cluster whose room is about to come free.
-    fn all_leaving(&self, site: usize) -> Vec<&'a Held> {
-        let cluster = self.sites[site].cluster;
-        let all = cluster.attempts.iter().chain(&cluster.leaving);
-        all.filter(|held| held.stake.is_leaving(self.input.now)).collect()
+    fn all_leaving(&self, site: usize) -> Vec<Leaver> {
+        let now = self.input.now;
+        leavers(self.sites[site].cluster, |held| held.stake.is_leaving(now), |soft| soft.is_leaving(now))
     }
 
     /// Group of a claim's job, its place there, and the cluster, if the job may go there.
@@ -123,9 +126,9 @@ impl<'a> Pass<'a> {
         if leaving.is_empty() {
             leaving = self.all_leaving(site);
         }
-        let asked = leaving.iter().filter_map(|held| Some(held.stake.asked?.at));
+        let asked = leaving.iter().filter_map(|leaver| leaver.asked_at);
         let asked_at = asked.max().unwrap_or(claim.since);
-        let leaving = leaving.iter().map(|held| held.stake.name.clone()).collect();
+        let leaving = leaving.into_iter().map(|leaver| leaver.name).collect();
         if let Some(place) = place {
             paper.quotas.take(place, &job.queue, &packing.charge);
             self.quotas.take(place, &job.queue, &packing.charge);
@@ -160,7 +163,7 @@ impl<'a> Pass<'a> {
     /// A plan is as good as done: the next ones come after it.
     pub(super) fn claim(&mut self, group: usize, plan: Plan<'a>, paper: &mut Paper<'a>) -> Option<Making> {
         let job = self.groups[group].head()?;
-        let ids: BTreeSet<AttemptId> = plan.victims.iter().map(|victim| victim.held.id).collect();
+        let gone: BTreeSet<Holder> = plan.victims.iter().flat_map(|victim| &victim.parts).copied().collect();
         for victim in &plan.victims {
             if let Some(place) = victim.place {
                 paper.quotas.give_back(place, &victim.held.queue, &victim.charge);
@@ -169,13 +172,12 @@ impl<'a> Pass<'a> {
         if let Some(place) = self.groups[group].place {
             paper.quotas.take(place, &job.queue, &plan.packing.charge);
         }
-        paper.promise(self, plan.site, &ids, &plan.packing);
+        paper.promise(self, plan.site, &gone, &plan.packing);
         let Packing { left, .. } = plan.packing;
         self.claimed.beside.insert(plan.site, left);
         let cluster = self.sites[plan.site].cluster;
-        let stops: Vec<Stop> = plan
-            .victims
-            .iter()
+        let stopped = plan.victims.iter().filter(|victim| victim.pod.is_none());
+        let stops: Vec<Stop> = stopped
             .map(|victim| Stop {
                 attempt: victim.held.id,
                 kind: victim.kind,
@@ -183,12 +185,49 @@ impl<'a> Pass<'a> {
                 lost: victim.lost,
             })
             .collect();
-        let leaving: Vec<String> = plan.victims.iter().map(|victim| victim.held.stake.name.clone()).collect();
+        let shrinks = shrink::of(cluster, job, &plan.victims);
+        let mut leaving: Vec<String> = stops.iter().map(|stop| name(cluster, stop.attempt)).collect();
+        leaving.extend(shrinks.iter().map(|one| words::pods(one.pods, &name(cluster, one.attempt))));
         let because = words::makes_room(job, &cluster.name, (&plan.victims, plan.unseen), self.input.now);
         self.keep_no_more(group);
         self.take_out(group, self.groups[group].next);
         let asked_at = self.input.now;
         self.claimed.coming.push(Coming { job, site: plan.site, leaving, asked_at, kept: None });
-        Some(Making { job: job.job, cluster: cluster.id, because, stops })
+        Some(Making { job: job.job, cluster: cluster.id, because, stops, shrinks })
     }
+}
+
+/// Something that makes room.
+struct Leaver {
+    /// As a sentence tells it.
+    name: String,
+    asked_at: Option<Timestamp>,
+}
+
+fn leavers(
+    cluster: &Cluster,
+    stops: impl Fn(&Held) -> bool,
+    shrinks: impl Fn(&Soft<'_>) -> bool,
+) -> Vec<Leaver> {
+    let all = cluster.attempts.iter().chain(&cluster.leaving).filter(|held| stops(held));
+    let mut leavers: Vec<Leaver> = all
+        .map(|held| Leaver {
+            name: held.stake.name.clone(),
+            asked_at: held.stake.asked.map(|asked| asked.at),
+        })
+        .collect();
+    let mut shrunk: BTreeMap<AttemptId, (&Held, usize)> = BTreeMap::new();
+    for soft in soft::of(cluster).iter().filter(|soft| shrinks(soft) && !stops(soft.held)) {
+        shrunk.entry(soft.held.id).or_insert((soft.held, 0)).1 += 1;
+    }
+    leavers.extend(shrunk.into_values().map(|(held, pods)| Leaver {
+        name: words::pods(pods, &held.stake.name),
+        asked_at: held.capped.as_ref().map(|capped| capped.since),
+    }));
+    leavers
+}
+
+fn name(cluster: &Cluster, attempt: AttemptId) -> String {
+    let held = cluster.attempts.iter().find(|held| held.id == attempt);
+    held.map_or_else(String::new, |held| held.stake.name.clone())
 }

@@ -3,7 +3,7 @@
 //! Owns the plan and the claims that follow from it. Everything is decided on paper first: with all that may be stopped gone,
 //! would the job fit; and if so, what of that is really needed, on the one cluster where least work is lost. Invariants: a queue is stopped for
 //! another only where it borrows, and keeps its nominal quota in all that is short; nothing stops before its protected time;
-//! nothing more stops than is needed; what stops already counts as gone until it is stuck, so nobody stops twice for one job; room and
+//! what is beyond gangs goes before any attempt stops; nothing more stops than is needed; what stops already counts as gone until it is stuck, so nobody stops twice for one job; room and
 //! quota are free when the pods are gone, and then they are the beneficiary's before anybody else's; of two beneficiaries, the one for
 //! whom others were asked first. A pass looks for a bounded count of steps. Fails by stopping nothing: the job waits
 //! for whatever ends. A claim that does not hold any more is dropped, and what comes free is everyone's.
@@ -20,6 +20,11 @@ mod rules;
 mod search;
 #[cfg(test)]
 mod search_tests;
+mod shrink;
+#[cfg(test)]
+mod shrink_properties;
+#[cfg(test)]
+mod shrink_tests;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -31,13 +36,14 @@ mod world;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::shrink::{Lift, Shrink};
 pub(super) use self::{
     claims::{Claimed, Coming},
     words::{CUT, waits_for},
 };
 use self::{paper::Paper, rules::Rules, search::Found};
 use crate::{
-    dispatch::plan::Pass,
+    dispatch::{plan::Pass, site::Open},
     id::{AttemptId, ClusterId, JobId},
     quota::Policy,
     time::Timestamp,
@@ -139,8 +145,10 @@ pub struct Making {
     pub cluster: ClusterId,
     /// For the job's history: who stops, and why that is right.
     pub because: String,
-    /// Never empty; all on that cluster.
+    /// All on that cluster.
     pub stops: Vec<Stop>,
+    /// Of attempts that go on. Stops and these are never both empty.
+    pub shrinks: Vec<Shrink>,
 }
 
 /// An attempt that has to go.
@@ -154,10 +162,12 @@ pub struct Stop {
     pub lost: i128,
 }
 
-/// By which right an attempt is stopped.
+/// By which right an attempt is stopped or shrunk.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Kind {
+    /// It has more than its gang, which nobody promised it.
+    Shrink,
     /// Its queue borrows what another is guaranteed.
     Reclaim,
     /// A more urgent job of the same quota waits.
@@ -168,6 +178,7 @@ impl Kind {
     /// The word stored and shown.
     pub fn word(self) -> &'static str {
         match self {
+            Kind::Shrink => "SHRINK",
             Kind::Reclaim => "RECLAIM",
             Kind::Priority => "PRIORITY",
         }
@@ -184,7 +195,7 @@ impl Pass<'_> {
     pub(super) fn make_room(&mut self) -> Vec<Making> {
         let rules = Rules::of(&self.input.policy);
         let mut making = Vec::new();
-        if rules.is_empty() {
+        if rules.is_empty() && !self.sites.iter().any(Open::is_elastic) {
             return making;
         }
         let mut paper = Paper::new(self);

@@ -2,22 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{
-    dispatch::{
-        pack::{Charge, Packing},
-        plan::Pass,
-        preempt::{ledger::Ledger, steps::Steps},
-        quota::{Place, Quotas},
-        room::Room,
-    },
-    id::AttemptId,
+use crate::dispatch::{
+    pack::{Charge, Packing},
+    plan::Pass,
+    preempt::{ledger::Ledger, steps::Steps},
+    quota::{Place, Quotas},
+    room::Room,
+    soft::{self, Holder},
 };
 
 /// A fleet on paper.
 pub(super) struct Paper<'a> {
     pub(super) quotas: Quotas,
-    /// Attempts that are on their way out, with those of this plan.
-    pub(super) gone: BTreeSet<AttemptId>,
+    /// What is on its way out, with what goes by this plan.
+    pub(super) gone: BTreeSet<Holder>,
     /// What jobs will be charged that start in room that comes anyway; nothing is promised to them.
     pub(super) anyway: Vec<(Place, String, Charge)>,
     pub(super) steps: Steps,
@@ -45,10 +43,17 @@ impl<'a> Paper<'a> {
         for cluster in &pass.input.clusters {
             let all = cluster.attempts.iter().chain(&cluster.leaving);
             for held in all.filter(|held| held.stake.is_leaving(pass.input.now)) {
-                gone.insert(held.id);
+                gone.insert(Holder::Gang(held.id));
                 if let Some(place) = quotas.limited(&held.queue) {
                     let charge = quotas.charge_of(cluster, held);
                     quotas.give_back(place, &held.queue, &charge);
+                }
+            }
+            for soft in soft::of(cluster).iter().filter(|soft| soft.is_leaving(pass.input.now)) {
+                gone.insert(soft.holder());
+                if let Some(place) = quotas.limited(&soft.held.queue) {
+                    let charge = soft.charge(&quotas.flavors, cluster);
+                    quotas.give_back(place, &soft.held.queue, &charge);
                 }
             }
         }
@@ -67,14 +72,14 @@ impl<'a> Paper<'a> {
         self.sheet(pass, site).ledger.cost()
     }
 
-    /// An attempt is thought gone.
-    pub(super) fn go(&mut self, pass: &Pass<'a>, site: usize, attempt: AttemptId) {
-        self.sheet(pass, site).ledger.go(attempt);
+    /// A gang or a pod beyond one is thought gone.
+    pub(super) fn go(&mut self, pass: &Pass<'a>, site: usize, holder: Holder) {
+        self.sheet(pass, site).ledger.go(holder);
     }
 
     /// It stays after all.
-    pub(super) fn come_back(&mut self, pass: &Pass<'a>, site: usize, attempt: AttemptId) {
-        self.sheet(pass, site).ledger.come_back(attempt);
+    pub(super) fn come_back(&mut self, pass: &Pass<'a>, site: usize, holder: Holder) {
+        self.sheet(pass, site).ledger.come_back(holder);
     }
 
     /// These go too, and what is packed takes its place.
@@ -82,11 +87,11 @@ impl<'a> Paper<'a> {
         &mut self,
         pass: &Pass<'a>,
         site: usize,
-        more: &BTreeSet<AttemptId>,
+        more: &BTreeSet<Holder>,
         packing: &Packing,
     ) {
         let sheet = self.sheet(pass, site);
-        more.iter().for_each(|attempt| sheet.ledger.go(*attempt));
+        more.iter().for_each(|holder| sheet.ledger.go(*holder));
         sheet.beside = sheet.ledger.room();
         sheet.left = packing.left.clone();
         self.gone.extend(more);
@@ -106,7 +111,7 @@ impl<'a> Paper<'a> {
     }
 }
 
-fn sheet<'a>(pass: &Pass<'a>, site: usize, gone: &BTreeSet<AttemptId>) -> Sheet<'a> {
+fn sheet<'a>(pass: &Pass<'a>, site: usize, gone: &BTreeSet<Holder>) -> Sheet<'a> {
     let open = &pass.sites[site];
     let ledger = Ledger::new(&open.empty, open.cluster, gone);
     let beside = ledger.room();

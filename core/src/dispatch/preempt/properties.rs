@@ -74,7 +74,7 @@ pub(super) fn running(
     Held { assigned_at: began, stake, ..held_by(number, QUEUES[queue], gpus) }
 }
 
-fn any_crowd() -> impl Strategy<Value = Input> {
+pub(super) fn any_crowd() -> impl Strategy<Value = Input> {
     let clusters = vec((1_i64..9, vec(any_running(), 0..8), 0_u8..10), 1..4);
     let waiting = vec((0_usize..5, 1_i64..5, 0_i32..3, 0_i64..90, option::weighted(0.2, 1_u128..4)), 1..6);
     (any_tree(), clusters, waiting).prop_map(|(tree, clusters, waiting)| {
@@ -127,7 +127,7 @@ fn job_in(input: &Input, id: JobId) -> &Waiting {
 }
 
 /// What the plan placed runs, and these and everybody on the way out are gone.
-fn after(input: &Input, plan: &Plan, gone: &BTreeSet<AttemptId>) -> Input {
+pub(super) fn after(input: &Input, plan: &Plan, gone: &BTreeSet<AttemptId>) -> Input {
     let mut after = input.clone();
     for cluster in &mut after.clusters {
         cluster.attempts.retain(|held| held.stake.asked.is_none() && !gone.contains(&held.id));
@@ -147,7 +147,7 @@ fn after(input: &Input, plan: &Plan, gone: &BTreeSet<AttemptId>) -> Input {
 }
 
 /// Whether the job, alone, starts on this cluster.
-fn starts(mut input: Input, job: JobId, cluster: ClusterId) -> bool {
+pub(super) fn starts(mut input: Input, job: JobId, cluster: ClusterId) -> bool {
     input.waiting.retain(|one| one.job == job);
     input.waiting[0].pinned = Some(cluster);
     plan(&input).assign.len() == 1
@@ -175,6 +175,7 @@ proptest! {
                 prop_assert!(minutes >= 10 << held.stake.stops && held.stake.asked.is_none());
                 match stop.kind {
                     Kind::Reclaim => prop_assert!(rule.reclaim != Reclaim::Never && held.queue != job.queue),
+                    Kind::Shrink => prop_assert!(false, "nothing may grow here"),
                     Kind::Priority => prop_assert!(held.stake.priority <= job.priority),
                 }
             }

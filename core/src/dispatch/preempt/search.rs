@@ -14,7 +14,7 @@ use crate::{
         preempt::{
             Kind, cost,
             paper::Paper,
-            rules::Rules,
+            rules::{Rule, Rules},
             steps::Cut,
             trial::{Trial, guarantee},
             victims::{Right, Victim},
@@ -69,6 +69,8 @@ pub(super) struct Case<'a> {
     pub(super) job: &'a Waiting,
     pub(super) place: Option<Place>,
     pub(super) using: Use,
+    /// Attempts may be stopped; else only what they have beyond their gangs may go.
+    pub(super) stops: bool,
 }
 
 impl<'a> Pass<'a> {
@@ -87,20 +89,31 @@ impl<'a> Pass<'a> {
         let nothing = Found::Nothing { looked: false };
         let Some(job) = self.groups[group].head() else { return Ok(nothing) };
         let rule = rules.get(&job.queue).filter(|rule| !rule.says.is_never());
-        let Some(rule) = rule else { return Ok(nothing) };
         let place = self.groups[group].place;
         let kept = self.kept.as_ref().filter(|kept| kept.group != group).map(|kept| kept.site);
         let sites: Vec<usize> = (0..self.sites.len())
             .filter(|site| self.sites[*site].takes(job) && Some(*site) != kept)
             .collect();
-        if self.comes_anyway(Case { job, place, using: Use::All }, &sites, paper)? {
+        let shrinks = sites.iter().any(|site| self.sites[*site].is_elastic());
+        if rule.is_none() && !shrinks {
+            return Ok(nothing);
+        }
+        if self.comes_anyway(Case { job, place, using: Use::All, stops: false }, &sites, paper)? {
             return Ok(nothing);
         }
         let mut uses = Vec::new();
-        uses.extend((rule.says.reclaim != Reclaim::Never && place.is_some()).then_some(Use::Guarantee));
-        uses.extend((rule.says.within != Within::Never).then_some(Use::All));
-        for using in uses {
-            let case = Case { job, place, using };
+        if shrinks {
+            uses.extend(place.map(|_| (Use::Guarantee, false)));
+            uses.push((Use::All, false));
+        }
+        if let Some(Rule { says, .. }) = rule {
+            uses.extend(
+                (says.reclaim != Reclaim::Never && place.is_some()).then_some((Use::Guarantee, true)),
+            );
+            uses.extend((says.within != Within::Never).then_some((Use::All, true)));
+        }
+        for (using, stops) in uses {
+            let case = Case { job, place, using, stops };
             let right = Right { job, rule, place, guarantor: None };
             if let Some(best) = self.cheapest(&sites, case, right, rules, paper)? {
                 return Ok(Found::Stops(best));
@@ -149,7 +162,8 @@ impl<'a> Pass<'a> {
         for enough in open {
             let Ok(plan) = self.spared(enough, case, paper) else { break };
             unseen -= 1;
-            let key = |plan: &Plan<'a>| (lost(&plan.victims), plan.victims.len(), plan.site);
+            let key =
+                |plan: &Plan<'a>| (lost(&plan.victims), stops(&plan.victims), plan.victims.len(), plan.site);
             best = best.into_iter().chain(plan).min_by_key(key);
         }
         match best {
@@ -177,7 +191,7 @@ impl<'a> Pass<'a> {
             return Ok(None);
         }
         let short = self.short(site, case, paper);
-        let victims = self.victims(site, right, rules, paper);
+        let victims = self.victims(site, (case, right), rules, paper);
         let mut victims = self.that_may_go(victims, case, &short, paper);
         let mut trial = Trial::new(self, paper, (site, case), &victims);
         let mut enough = |count: usize| {
@@ -206,7 +220,8 @@ impl<'a> Pass<'a> {
         let mut chosen: Vec<usize> = (0..victims.len()).collect();
         loop {
             let before = chosen.len();
-            let cost = |at: &usize| (victims[*at].lost, victims[*at].held.id);
+            let cost =
+                |at: &usize| (victims[*at].pod.is_none(), victims[*at].lost, victims[*at].held.id, *at);
             chosen = cost::spare(chosen, cost, |_, at| {
                 trial.come_back(*at);
                 let enough = trial.fits()?.is_some();
@@ -252,7 +267,7 @@ impl<'a> Pass<'a> {
             let goes = match (victim.kind, case.place) {
                 (Kind::Reclaim, Some(of)) => paper.quotas.lets_go(&victim, of, short),
                 (Kind::Reclaim, None) => false,
-                (Kind::Priority, _) => {
+                (Kind::Shrink | Kind::Priority, _) => {
                     if let Some(place) = victim.place {
                         paper.quotas.give_back(place, &victim.held.queue, &victim.charge);
                     }
@@ -296,6 +311,11 @@ fn put_back(gone: &[Victim<'_>], paper: &mut Paper<'_>) {
             paper.quotas.take(place, &victim.held.queue, &victim.charge);
         }
     }
+}
+
+/// How many of them are whole attempts.
+fn stops(victims: &[Victim<'_>]) -> usize {
+    victims.iter().filter(|victim| victim.pod.is_none()).count()
 }
 
 fn lost(victims: &[Victim<'_>]) -> i128 {

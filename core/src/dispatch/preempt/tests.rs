@@ -335,7 +335,13 @@ fn room_of_a_finished_job_whose_pods_are_kept_is_no_room_to_come() {
     held.stake.ended = Some(Timestamp(HOUR * SECOND));
     let requests = crate::dispatch::gang_total(&held.gang);
     let (node, role) = ("n0".to_owned(), "head".to_owned());
-    site.pods.push(crate::dispatch::Pod { node, requests, attempt: Some(held.id), role });
+    site.pods.push(crate::dispatch::Pod {
+        node,
+        requests,
+        attempt: Some(held.id),
+        role,
+        ..Default::default()
+    });
     site.leaving.push(held);
     world.submit(job_of("b", 9, 2));
     assert_eq!(stopped(&world.step(HOUR + 119)), [], "its pods may be about to go");

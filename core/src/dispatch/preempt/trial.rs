@@ -49,7 +49,7 @@ impl<'t, 'a> Trial<'t, 'a> {
     pub(super) fn go(&mut self, at: usize) {
         if self.gone.insert(at) {
             let victim = &self.victims[at];
-            self.paper.go(self.pass, self.site, victim.held.id);
+            victim.parts.iter().for_each(|part| self.paper.go(self.pass, self.site, *part));
             if let Some(place) = victim.place {
                 self.paper.quotas.give_back(place, &victim.held.queue, &victim.charge);
             }
@@ -59,7 +59,7 @@ impl<'t, 'a> Trial<'t, 'a> {
     pub(super) fn come_back(&mut self, at: usize) {
         if self.gone.remove(&at) {
             let victim = &self.victims[at];
-            self.paper.come_back(self.pass, self.site, victim.held.id);
+            victim.parts.iter().for_each(|part| self.paper.come_back(self.pass, self.site, *part));
             if let Some(place) = victim.place {
                 self.paper.quotas.take(place, &victim.held.queue, &victim.charge);
             }

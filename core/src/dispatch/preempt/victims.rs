@@ -1,4 +1,4 @@
-//! Victims: who may be stopped for a job, and whether a queue can lose an attempt without losing what it is guaranteed.
+//! Victims: who may be stopped or shrunk for a job, and whether a queue can lose an attempt without losing what it is guaranteed.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,10 @@ use crate::{
             Kind, cost,
             paper::Paper,
             rules::{Rule, Rules},
+            search::{Case, Use},
         },
         quota::{Place, Quotas, parts},
+        soft::{self, Holder, Soft},
     },
     quota::{Reclaim, Resource, Within},
 };
@@ -20,11 +22,16 @@ use crate::{
 /// Attempts of a cluster that are looked at for one job, at most: those that lose least.
 const MOST: usize = 1_000;
 
-/// An attempt that may be stopped.
+/// An attempt that may be stopped, or a pod of it beyond its gang that may go.
 #[derive(Clone, Debug)]
 pub(super) struct Victim<'a> {
     pub(super) held: &'a Held,
+    /// The pod, by its place in the cluster, if only that goes.
+    pub(super) pod: Option<usize>,
+    /// All that goes with it.
+    pub(super) parts: Vec<Holder>,
     pub(super) place: Option<Place>,
+    /// Of its gang or of the pod: what an attempt has beyond its gang is offered by itself.
     pub(super) charge: Charge,
     pub(super) kind: Kind,
     pub(super) lost: i128,
@@ -34,17 +41,67 @@ pub(super) struct Victim<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Right<'a> {
     pub(super) job: &'a Waiting,
-    pub(super) rule: Rule<'a>,
+    /// None if its queue may have nobody stopped.
+    pub(super) rule: Option<Rule<'a>>,
     pub(super) place: Option<Place>,
     /// The queue whose guarantee covers the job, if that is used; borrowers below it are not stopped.
     pub(super) guarantor: Option<usize>,
 }
 
 impl<'a> Pass<'a> {
-    /// Whom the job may have stopped on a cluster, borrowers first and the cheapest first.
+    /// What the job may have taken away on a cluster: what is beyond gangs first, then borrowers, and the cheapest first.
     pub(super) fn victims(
         &self,
         site: usize,
+        (case, right): (Case<'_>, Right<'_>),
+        rules: &Rules<'_>,
+        paper: &Paper<'_>,
+    ) -> Vec<Victim<'a>> {
+        let cluster = self.sites[site].cluster;
+        let soft = soft::of(cluster);
+        let mut victims = self.that_shrink(site, &soft, (case, right), rules, paper);
+        if case.stops {
+            victims.extend(self.that_stop(site, &soft, right, rules, paper));
+        }
+        victims.sort_by_key(|victim| {
+            let priority = if victim.kind == Kind::Reclaim { 0 } else { victim.held.stake.priority };
+            (victim.kind, priority, victim.lost, victim.held.id)
+        });
+        victims.truncate(MOST);
+        victims
+    }
+
+    /// Pods beyond gangs: they yield to every job within a guarantee or without a quota, and within a quota to all that are as
+    /// urgent.
+    fn that_shrink(
+        &self,
+        site: usize,
+        soft: &[Soft<'a>],
+        (case, right): (Case<'_>, Right<'_>),
+        rules: &Rules<'_>,
+        paper: &Paper<'_>,
+    ) -> Vec<Victim<'a>> {
+        let cluster = self.sites[site].cluster;
+        let open = soft.iter().filter(|soft| {
+            let yields = match right.shares_quota(soft.held, rules) {
+                true => soft.held.stake.priority <= case.job.priority,
+                false => case.place.is_none() || case.using == Use::Guarantee,
+            };
+            yields && !soft.named && !paper.gone.contains(&soft.holder())
+        });
+        open.map(|soft| {
+            let place = paper.quotas.limited(&soft.held.queue);
+            let charge = place.map_or_else(Charge::new, |_| soft.charge(&paper.quotas.flavors, cluster));
+            let (pod, parts) = (Some(soft.pod), vec![soft.holder()]);
+            Victim { held: soft.held, pod, parts, place, charge, kind: Kind::Shrink, lost: 0 }
+        })
+        .collect()
+    }
+
+    fn that_stop(
+        &self,
+        site: usize,
+        soft: &[Soft<'a>],
         right: Right<'_>,
         rules: &Rules<'_>,
         paper: &Paper<'_>,
@@ -53,50 +110,54 @@ impl<'a> Pass<'a> {
         let now = self.input.now;
         let open = cluster.attempts.iter().filter(|held| {
             let protected = cost::protected(self.input.terms.protected_ms, held.stake.stops);
-            let stays = held.stake.asked.is_none() && !paper.gone.contains(&held.id);
+            let stays = held.stake.asked.is_none() && !paper.gone.contains(&Holder::Gang(held.id));
             stays && cost::age(held, now) >= protected
         });
-        let mut victims: Vec<Victim<'a>> = open
-            .filter_map(|held| {
-                let place = paper.quotas.limited(&held.queue);
-                let kind = right.over(held, place, rules, &paper.quotas)?;
-                let charge = place.map_or_else(Charge::new, |_| paper.quotas.charge_of(cluster, held));
-                Some(Victim { held, place, charge, kind, lost: cost::lost(held, now) })
-            })
-            .collect();
-        victims.sort_by_key(|victim| {
-            let priority = if victim.kind == Kind::Priority { victim.held.stake.priority } else { 0 };
-            (victim.kind, priority, victim.lost, victim.held.id)
-        });
-        victims.truncate(MOST);
-        victims
+        let beyond = |held: &Held| {
+            soft.iter().filter(|soft| soft.held.id == held.id).map(Soft::holder).collect::<Vec<_>>()
+        };
+        open.filter_map(|held| {
+            let place = paper.quotas.limited(&held.queue);
+            let kind = right.over(held, place, rules, &paper.quotas)?;
+            let charge = place.map_or_else(Charge::new, |_| paper.quotas.charge_of(cluster, held));
+            let parts = [vec![Holder::Gang(held.id)], beyond(held)].concat();
+            Some(Victim { held, pod: None, parts, place, charge, kind, lost: cost::lost(held, now) })
+        })
+        .collect()
     }
 }
 
 impl Right<'_> {
     fn over(self, held: &Held, place: Option<Place>, rules: &Rules<'_>, quotas: &Quotas) -> Option<Kind> {
-        let theirs = rules.get(&held.queue);
-        if theirs.is_some_and(|theirs| theirs.quota_of == self.rule.quota_of) {
-            return self.is_before(held).then_some(Kind::Priority);
+        let rule = self.rule?;
+        if self.shares_quota(held, rules) {
+            return self.is_before(held, rule.says.within).then_some(Kind::Priority);
         }
         let (ours, theirs) = (self.place?, place?);
         let tree = &quotas.trees[ours.tree];
         let outside = ours.tree == theirs.tree && !tree.is_below(theirs.node, self.guarantor?);
-        (outside && self.may_reclaim(held)).then_some(Kind::Reclaim)
+        (outside && self.may_reclaim(held, rule.says.reclaim)).then_some(Kind::Reclaim)
     }
 
-    fn is_before(self, held: &Held) -> bool {
+    /// Whether the job and the attempt use the same queue's quota.
+    fn shares_quota(self, held: &Held, rules: &Rules<'_>) -> bool {
+        let quota_of = |queue: &str| rules.get(queue).map(|rule| rule.quota_of);
+        let ours = quota_of(&self.job.queue);
+        self.job.queue == held.queue || ours.is_some() && ours == quota_of(&held.queue)
+    }
+
+    fn is_before(self, held: &Held, within: Within) -> bool {
         let (ours, theirs) = (self.job.priority, held.stake.priority);
         let newer = (held.stake.submitted_at, held.id.job) > (self.job.submitted_at, self.job.job);
-        match self.rule.says.within {
+        match within {
             Within::Never => false,
             Within::LowerPriority => theirs < ours,
             Within::LowerOrNewerEqualPriority => theirs < ours || (theirs == ours && newer),
         }
     }
 
-    fn may_reclaim(self, held: &Held) -> bool {
-        match self.rule.says.reclaim {
+    fn may_reclaim(self, held: &Held, reclaim: Reclaim) -> bool {
+        match reclaim {
             Reclaim::Never => false,
             Reclaim::LowerPriority => held.stake.priority < self.job.priority,
             Reclaim::Any => true,

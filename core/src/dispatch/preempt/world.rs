@@ -9,6 +9,7 @@ use crate::{
         Claim, Cluster, GangPart, Held, Input, Plan, Pod, Stake, Waiting, plan,
         policy_tests::{fleet, gpu_node, held_by, policy},
         preempt::Asked,
+        soft::Capped,
         tests::{cluster, res},
     },
     id::{AttemptId, JobId},
@@ -64,6 +65,53 @@ impl World {
         held.filter(over).map(|held| held.id.job).collect()
     }
 
+    /// The agents obey: what caps name is gone.
+    pub(super) fn obey(&mut self) {
+        for cluster in &mut self.input.clusters {
+            let named = |held: &Held, name: &String| {
+                held.capped
+                    .iter()
+                    .flat_map(|capped| capped.caps.values())
+                    .any(|cap| cap.leaves.contains(name))
+            };
+            let goes = |pod: &Pod| {
+                cluster.attempts.iter().any(|held| Some(held.id) == pod.attempt && named(held, &pod.name))
+            };
+            cluster.pods.retain(|pod| !goes(pod));
+        }
+    }
+
+    /// The only attempt of a job has a worker group `w` that may grow to `most` pods of a GPU, with so many on the first node.
+    pub(super) fn grown(&mut self, job: u128, (least, most): (u32, u32), there: u32) {
+        let held = self
+            .input
+            .clusters
+            .iter_mut()
+            .flat_map(|one| &mut one.attempts)
+            .find(|held| held.id.job.0.as_u128() == job);
+        let held = held.unwrap();
+        let requests = res(0, 0, 1);
+        held.gang.push(GangPart {
+            role: "w".into(),
+            count: least,
+            most: Some(most),
+            requests,
+            ..GangPart::default()
+        });
+        held.usage.values_mut().for_each(|charged| *charged = *charged + requests * i64::from(least));
+        let id = held.id;
+        let cluster =
+            self.input.clusters.iter_mut().find(|one| one.attempts.iter().any(|held| held.id == id)).unwrap();
+        let node = cluster.nodes[0].name.clone();
+        cluster.pods.extend((0..there).map(|at| Pod {
+            node: node.clone(),
+            requests,
+            attempt: Some(id),
+            role: "w".into(),
+            name: format!("w-{at}"),
+        }));
+    }
+
     fn leave(&mut self, job: JobId) {
         for cluster in &mut self.input.clusters {
             cluster.attempts.retain(|held| held.id.job != job);
@@ -94,12 +142,22 @@ impl World {
             let site = self.input.clusters.iter_mut().find(|one| one.id == assign.cluster).unwrap();
             site.attempts.push(held);
         }
+        for lift in &plan.lifts {
+            let held = self.held(lift.attempt).unwrap();
+            let caps = lift.caps.clone();
+            held.capped = held.capped.take().map(|before| Capped { caps, since: now, ..before });
+            held.capped = held.capped.take().filter(|capped| !capped.caps.is_empty());
+        }
         self.input.claims.retain(|claim| !plan.dropped.contains(&claim.job));
         for making in &plan.making {
             self.input.claims.push(Claim { job: making.job, cluster: making.cluster, since: now });
             for stop in &making.stops {
                 let asked = Asked { at: now, makes_room_for: Some(making.job) };
                 self.held(stop.attempt).unwrap().stake.asked = Some(asked);
+            }
+            for shrink in &making.shrinks {
+                let (caps, makes_room_for) = (shrink.caps.clone(), Some(making.job));
+                self.held(shrink.attempt).unwrap().capped = Some(Capped { caps, since: now, makes_room_for });
             }
         }
     }
@@ -142,7 +200,7 @@ pub(super) fn spread(held: Held, (gpus, pods, first, there): Gang, nodes: usize)
     let pod = |at: u32| {
         let node = (first + at as usize) % (nodes + 1);
         let node = if node < nodes { format!("n{node}") } else { String::new() };
-        Pod { node, requests, attempt: Some(held.id), role: "head".into() }
+        Pod { node, requests, attempt: Some(held.id), role: "head".into(), ..Pod::default() }
     };
     let there = (0..there.min(pods)).map(pod).collect();
     (Held { gang: vec![part], usage, ..held }, there)

@@ -26,6 +26,7 @@ use crate::{
     dispatch::{
         Cluster, Held,
         pack::{Charge, Limit, Limits},
+        soft,
     },
     placement::NodeWish,
     quota::{Policy, Queue},
@@ -54,7 +55,8 @@ pub(crate) struct Quotas {
 }
 
 impl Quotas {
-    /// The policy with everything that live attempts, and those whose pods are not all gone, are charged.
+    /// The policy with everything that live attempts, and those whose pods are not all gone, are charged, and with what is there
+    /// beyond their gangs.
     pub(crate) fn new(policy: &Policy, clusters: &[Cluster]) -> Quotas {
         let mut quotas = Quotas::idle(policy);
         for cluster in clusters {
@@ -62,6 +64,12 @@ impl Quotas {
                 if let Some(place) = quotas.limited(&held.queue) {
                     let charge = quotas.charge_of(cluster, held);
                     quotas.take(place, &held.queue, &charge);
+                }
+            }
+            for soft in soft::of(cluster) {
+                if let Some(place) = quotas.limited(&soft.held.queue) {
+                    let charge = soft.charge(&quotas.flavors, cluster);
+                    quotas.take(place, &soft.held.queue, &charge);
                 }
             }
         }
@@ -139,6 +147,7 @@ impl Quotas {
         charge.iter().map(|(flavor, amount)| (self.flavors.name(*flavor).to_owned(), *amount)).collect()
     }
 
+    /// What the gang of an attempt is charged.
     pub(crate) fn charge_of(&self, cluster: &Cluster, held: &Held) -> Charge {
         charge::of(&self.flavors, cluster, held)
     }

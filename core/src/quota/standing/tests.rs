@@ -45,6 +45,7 @@ fn used(by_queue: &[(&str, i64)]) -> Vec<Cluster> {
         spread: String::new(),
         assigned_at: Timestamp(0),
         stake: Stake::default(),
+        capped: None,
     };
     vec![Cluster {
         id: ClusterId(Uuid::from_u128(1)),
