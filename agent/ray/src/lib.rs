@@ -7,6 +7,7 @@
 pub mod arrival;
 pub mod bind;
 pub mod bounds;
+pub mod caps;
 pub mod cluster;
 pub mod crd;
 pub mod failures;

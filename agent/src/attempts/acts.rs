@@ -40,6 +40,7 @@ pub struct Todo {
     pub remembered: Vec<(AttemptId, Option<Phase>)>,
     pub fenced: BTreeSet<AttemptId>,
     pub said: Vec<(AttemptFact, Option<Phase>)>,
+    pub caps: Vec<Act>,
     pub deletes: Vec<Act>,
     pub creates: Vec<Act>,
 }
@@ -50,6 +51,7 @@ impl Todo {
         for action in actions {
             match action {
                 Action::Remember { attempt, phase } => todo.remembered.push((attempt, phase)),
+                Action::Cap { attempt, cluster, patch } => todo.caps.push(Act::Cap(attempt, cluster, patch)),
                 Action::Fence { attempt } => _ = todo.fenced.insert(attempt),
                 Action::Report { attempt, step, message, phase } => {
                     todo.said.push((AttemptFact { attempt, step, message }, phase));
@@ -68,6 +70,8 @@ impl Todo {
 pub enum Act {
     Create(AttemptId, Value),
     Delete(AttemptId, ObjectRef),
+    /// The merge patch of a RayCluster.
+    Cap(AttemptId, ObjectRef, Value),
 }
 
 /// What came of a write.

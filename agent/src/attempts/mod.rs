@@ -216,9 +216,10 @@ impl Attempts {
         self.fence(todo.fenced, why, fences);
         done &= self.tell(todo.said).await;
         let told = if done { Ended::Done } else { Ended::Failed };
+        let capped = self.act_some(todo.caps, desired, RESYNC).await;
         let deleted = self.act_some(todo.deletes, desired, RESYNC).await;
         let created = self.act_some(todo.creates, desired, Duration::MAX).await;
-        told.and(deleted).and(created)
+        told.and(capped).and(deleted).and(created)
     }
 
     /// Acts, some at a time, each lot for no longer than `at_most` and no longer than the lease lasts. The first lot is always
@@ -254,7 +255,7 @@ impl Attempts {
             let leave = self.leave(desired, &Observed::default());
             acts.retain(|act| match act {
                 Act::Create(attempt, _) => !leave.not_started.contains_key(attempt),
-                Act::Delete(..) => true,
+                Act::Delete(..) | Act::Cap(..) => true,
             });
         }
         acts
@@ -293,6 +294,13 @@ impl Attempts {
                     Acted::Said(created, Phase::Created)
                 }
                 Err(error) => creation_failed(attempt, &reference(&object), &error),
+            },
+            Act::Cap(attempt, target, patch) => match self.writer.patch(&target, &patch).await {
+                Ok(_) => Acted::Done,
+                Err(error) => {
+                    tracing::warn!(%error, %attempt, "worker groups cannot be made smaller or larger yet");
+                    Acted::Again
+                }
             },
             Act::Delete(attempt, target) => match self.writer.delete(&target).await {
                 Ok(()) => Acted::Done,

@@ -7,7 +7,7 @@ use squadron_core::{fact::AttemptStep, id::AttemptId, lease::NotStarted, time::T
 use super::{
     Action, Desired, DesiredAttempt, Memory, Observed, Phase, Plan, Policy, SeenJob, build, guarded::guarded,
 };
-use crate::lease::Leave;
+use crate::{controller::reference, lease::Leave, watch::object};
 
 /// Namespace and name of a RayJob.
 type Key = (String, String);
@@ -79,6 +79,7 @@ fn hold(attempt: &DesiredAttempt, look: &Look<'_>, plan: &mut Plan) {
                 stop(attempt.id, phase, plan);
             } else {
                 plan.actions.extend(held(attempt.id, phase));
+                plan.actions.extend(caps(attempt, look));
             }
         }
         Some(_) => plan.actions.push(refuse(attempt.id, taken(attempt))),
@@ -130,6 +131,16 @@ fn held(attempt: AttemptId, phase: Option<Phase>) -> Option<Action> {
         Some(Phase::Released(_)) => Some(Action::Remember { attempt, phase: Some(Phase::Created) }),
         _ => Some(report(attempt, AttemptStep::Created, String::new(), Some(Phase::Created))),
     }
+}
+
+/// Its RayClusters get the caps that were decided, and get rid of those that were lifted.
+fn caps(attempt: &DesiredAttempt, look: &Look<'_>) -> Vec<Action> {
+    let clusters = look.observed.capped.get(&attempt.id).into_iter().flatten();
+    let patched = clusters.filter(|cluster| !object::is_deleting(cluster)).filter_map(|cluster| {
+        let patch = squadron_ray::caps::patch(cluster, &attempt.caps)?;
+        Some(Action::Cap { attempt: attempt.id, cluster: reference(cluster), patch })
+    });
+    patched.collect()
 }
 
 fn create(attempt: &DesiredAttempt, policy: &Policy) -> Action {

@@ -17,11 +17,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use squadron_core::{
     desired,
+    dispatch::soft::Caps,
     id::{AttemptId, ClusterId},
     lease::Policy as OnLost,
     name::is_kubernetes_own,
     time::Timestamp,
 };
+use squadron_ray::{plan::ObjectRef, view::Object};
 
 pub use build::{CLUSTER_ANNOTATION, Unbuildable, build};
 pub use decide::plan;
@@ -52,6 +54,9 @@ pub struct DesiredAttempt {
     /// Why the attempt before this one ended; empty for the first.
     #[serde(default)]
     pub before: String,
+    /// How far its worker groups may grow, where that is less than its manifest says.
+    #[serde(default)]
+    pub caps: Caps,
 }
 
 impl desired::Body for DesiredAttempt {
@@ -81,6 +86,7 @@ impl DesiredAttempt {
             manifest,
             on_lost,
             before,
+            caps: Caps::new(),
             accepted_by: None,
             created: false,
         }
@@ -103,6 +109,8 @@ pub struct SeenJob {
 pub struct Observed {
     /// RayJobs by (namespace, name).
     pub jobs: BTreeMap<(String, String), SeenJob>,
+    /// RayClusters of attempts whose worker groups are capped, or are to be.
+    pub capped: BTreeMap<AttemptId, Vec<Object>>,
     /// Attempts of which a RayCluster or a pod still exists.
     pub remains: BTreeSet<AttemptId>,
     /// Attempts whose driver log was taken to its end.
@@ -162,6 +170,12 @@ pub enum Action {
         namespace: String,
         name: String,
         uid: String,
+    },
+    /// Change how far worker groups may grow.
+    Cap {
+        attempt: AttemptId,
+        cluster: ObjectRef,
+        patch: Value,
     },
     /// Stop everything of the attempt now, with the grace of the fence.
     Fence {

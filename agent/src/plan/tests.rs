@@ -4,7 +4,11 @@
 use super::*;
 use crate::lease::Leave;
 use proptest::prelude::*;
-use squadron_core::id::ClusterId;
+use serde_json::{Value, json};
+use squadron_core::{
+    dispatch::soft::{Cap, Caps},
+    id::ClusterId,
+};
 use std::collections::BTreeSet;
 
 const NOW: Timestamp = Timestamp(1_000_000_000);
@@ -66,6 +70,14 @@ fn apply(plan: &Plan, observed: &mut Observed, memory: &mut Memory) {
             Action::Delete { namespace, name, .. } => {
                 observed.jobs.remove(&(namespace.clone(), name.clone()));
             }
+            Action::Cap { attempt, patch, .. } => {
+                for cluster in observed.capped.get_mut(attempt).unwrap() {
+                    let mut changed = Value::clone(cluster);
+                    changed["metadata"]["annotations"] = patch["metadata"]["annotations"].clone();
+                    changed["spec"] = patch["spec"].clone();
+                    *cluster = changed.into();
+                }
+            }
             Action::Fence { attempt } => {
                 observed.jobs.retain(|_, job| job.ours != Some(*attempt));
                 observed.remains.remove(attempt);
@@ -88,6 +100,36 @@ fn creates_once_then_tells_then_rests() {
     assert_eq!(steps(&second), [(AttemptStep::Created, "")]);
     apply(&second, &mut observed, &mut memory);
     assert_eq!(plan(Some(&want), &observed, &memory, &policy(), &Leave::default(), NOW), Plan::default());
+}
+
+#[test]
+fn worker_groups_get_their_caps_and_lose_them_again_but_not_while_the_attempt_stops() {
+    let cluster = json!({"apiVersion": "ray.io/v1", "kind": "RayCluster",
+        "metadata": {"namespace": "ml", "name": "t-1-x", "uid": "c"},
+        "spec": {"workerGroupSpecs": [{"groupName": "w", "replicas": 4, "minReplicas": 1, "maxReplicas": 8}]}});
+    let caps = |caps: Caps| desired(vec![DesiredAttempt { caps, ..wanted(1, "ml") }]);
+    let capped = caps([("w".to_owned(), Cap { most: 2, leaves: vec!["a".into()] })].into());
+    let mut observed = Observed::default();
+    observed.jobs.insert(key(1), seen(Some(attempt(1)), false));
+    observed.capped.insert(attempt(1), vec![cluster.into()]);
+    let mut memory = Memory::default();
+    memory.set(attempt(1), Some(Phase::Created));
+    let most = |observed: &Observed| {
+        observed.capped[&attempt(1)][0]["spec"]["workerGroupSpecs"][0]["maxReplicas"].as_u64()
+    };
+    for (want, expected) in [(&capped, Some(2)), (&caps(Caps::new()), Some(8))] {
+        let first = plan(Some(want), &observed, &memory, &policy(), &Leave::default(), NOW);
+        assert!(
+            matches!(first.actions.as_slice(), [Action::Cap { cluster, .. }] if cluster.uid == "c"),
+            "{first:?}"
+        );
+        apply(&first, &mut observed, &mut memory);
+        assert_eq!(most(&observed), expected);
+        assert_eq!(plan(Some(want), &observed, &memory, &policy(), &Leave::default(), NOW), Plan::default());
+    }
+    let over = Leave { stops: [attempt(1)].into(), ..Leave::default() };
+    let stops = plan(Some(&capped), &observed, &memory, &policy(), &over, NOW);
+    assert!(stops.actions.iter().all(|action| !matches!(action, Action::Cap { .. })), "{stops:?}");
 }
 
 #[test]

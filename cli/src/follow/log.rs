@@ -242,6 +242,7 @@ mod tests {
             object: String::new(),
             chosen_because: String::new(),
             ended_because: String::new(),
+            capped_because: String::new(),
             proof: String::new(),
             assigned_at: NOW,
             running_at: None,

@@ -139,6 +139,9 @@ fn attempts(attempts: &[Attempt], view: View) -> String {
         ));
         text.push_str(&format!("     chosen: {}\n", or_dash(&attempt.chosen_because)));
         text.push_str(&format!("     {}\n", attempt_times(attempt)));
+        if !attempt.capped_because.is_empty() {
+            text.push_str(&format!("     capped: {}\n", plain(&attempt.capped_because)));
+        }
         if !attempt.ended_because.is_empty() {
             text.push_str(&format!("     ended: {}\n", plain(&attempt.ended_because)));
         }
@@ -236,6 +239,7 @@ mod tests {
                 chosen_because:
                     "east has room: the job asks for 2.5 cores, free are 6.5; no other cluster has".into(),
                 ended_because: String::new(),
+                capped_because: String::new(),
                 proof: String::new(),
                 assigned_at: NOW.plus_millis(-598_000),
                 running_at: Some(NOW.plus_millis(-245_000)),

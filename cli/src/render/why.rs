@@ -1,7 +1,7 @@
 //! Why a job waits, as the dispatcher wrote it.
 
 use squadron_api::{
-    job::{Blocker, Job, Why},
+    job::{Attempt, Blocker, Job, Why},
     placement::Ahead,
 };
 
@@ -14,6 +14,12 @@ pub fn why(job: &Job, why: Option<&Why>, view: View) -> String {
     };
     let headline = format!("job {} is {}", plain(&job.name), plain(&why.sentence));
     format!("{headline} ({} ago)\n{}", age(why.decided_at, view.now), blockers(why, view))
+}
+
+/// Why worker groups of a job that runs are kept small.
+pub fn capped(attempts: &[Attempt]) -> String {
+    let newest = attempts.last().filter(|attempt| !attempt.capped_because.is_empty());
+    newest.map_or_else(String::new, |attempt| format!("  {}\n", plain(&attempt.capped_because)))
 }
 
 /// The blockers by rank with their codes, and what would change them.

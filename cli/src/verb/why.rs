@@ -12,7 +12,7 @@ use crate::{
         fit::wrapped,
         list::{ItemFormat, item},
         place::history,
-        why::why,
+        why::{capped, why},
     },
 };
 
@@ -25,7 +25,7 @@ Examples:
 
 Blockers stand by rank: the first is the one to act on. Behind them: the jobs that the dispatcher looks at before this one, \
 how long jobs like it went on waiting for a cluster (half of them, nine of ten, and how often that came true), and what would help. \
-A job that does not wait says what it is doing instead.";
+A job that does not wait says what it is doing instead, and for whom its worker groups have to be small.";
 
 /// Say why a job waits and what would change that
 #[derive(Debug, Args)]
@@ -51,7 +51,8 @@ pub async fn run(args: WhyArgs, app: &App) -> Result<Exit, Failure> {
     let detail = app.client()?.job(&args.job).await?;
     app.out.data(&item(&detail.why, args.output, || {
         let view = app.view(now());
-        wrapped(&why(&detail.job, detail.why.as_ref(), view), view.width)
+        let text = why(&detail.job, detail.why.as_ref(), view) + &capped(&detail.attempts);
+        wrapped(&text, view.width)
     }))?;
     Ok(Exit::Ok)
 }

@@ -168,6 +168,9 @@ pub struct Attempt {
     /// Why this cluster was chosen, as the dispatcher wrote it.
     pub chosen_because: String,
     pub ended_because: String,
+    /// How far its worker groups may grow and for whom the room is, where that is less than they ask for; empty otherwise.
+    #[serde(default)]
+    pub capped_because: String,
     /// The proof with which it was given up when its cluster was lost, for example `lease_ended`; `overlap_allowed` says
     /// that two copies may have run. Empty for every other end.
     #[serde(default)]

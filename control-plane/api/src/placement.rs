@@ -177,10 +177,11 @@ pub struct Decision {
     pub number: u32,
     /// The attempt that a placement made, or that was asked to stop.
     pub attempt: Option<u32>,
-    /// `assigned`, `blocked`, `stopped` (for another job) or `makes_room` (others were asked to stop for it).
+    /// `assigned`, `blocked`, `stopped` (for another job), `makes_room` (others were asked to stop or
+    /// to shrink for it), `shrunk` (worker groups of it have to be smaller) or `lifted` (they may grow again).
     pub outcome: String,
     /// Of a placement: the term that decided, empty when no other cluster had room or all terms were equal. Of a wait: the
-    /// codes with their clusters. Of a stop: `RECLAIM` or `PRIORITY`.
+    /// codes with their clusters. Of a stop: `RECLAIM` or `PRIORITY`. Of a group that shrinks: `SHRINK`.
     pub cause: String,
     pub sentence: String,
     /// Of a placement.

@@ -7,6 +7,7 @@ use squadron_core::{
     dispatch::{
         Input, gang_total,
         lately::{self, Lately},
+        soft,
     },
     quota::{
         Resource,
@@ -55,13 +56,18 @@ fn shown(rows: Vec<queue::Queue>, input: &Input) -> Vec<Queue> {
     shown
 }
 
-/// What the live attempts of each queue hold: as charged, or all that they asked for where that was not recorded.
+/// What the live attempts of each queue hold: as charged, or all that they asked for where that was not recorded, and what they
+/// have beyond that.
 fn used(input: &Input) -> BTreeMap<&str, Resources> {
     let mut used = BTreeMap::<&str, Resources>::new();
     for held in input.clusters.iter().flat_map(|cluster| cluster.attempts.iter().chain(&cluster.leaving)) {
         let sum = used.entry(held.queue.as_str()).or_default();
         let charged = held.usage.values().copied().sum();
         *sum = *sum + if held.usage.is_empty() { gang_total(&held.gang) } else { charged };
+    }
+    for (queue, amount) in input.clusters.iter().flat_map(soft::beyond) {
+        let sum = used.entry(queue).or_default();
+        *sum = *sum + amount;
     }
     used
 }

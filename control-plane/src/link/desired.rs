@@ -6,11 +6,12 @@
 use prost::Message as _;
 use squadron_core::{
     desired::{Head, Moment, Sender},
+    dispatch::soft::Cap,
     id::{AttemptId, ClusterId},
 };
 use squadron_proto::{
     DESIRED_LIMIT,
-    link::{AttemptRef, DesiredAttempt, DesiredState, Hello},
+    link::{AttemptRef, DesiredAttempt, DesiredState, Hello, WorkerCap},
 };
 use squadron_ray::bind;
 use squadron_store::desired::{DesiredRow, Read};
@@ -171,7 +172,12 @@ fn attempt(row: DesiredRow) -> DesiredAttempt {
         accepted_by: row.accepted_by.map(|epoch| epoch.0),
         created: row.created,
         before: row.before,
+        caps: row.caps.into_iter().map(|(group, cap)| (group, worker_cap(cap))).collect(),
     }
+}
+
+fn worker_cap(cap: Cap) -> WorkerCap {
+    WorkerCap { most: cap.most, leaves: cap.leaves }
 }
 
 #[cfg(test)]
@@ -198,6 +204,7 @@ mod tests {
             namespace: "ml".into(),
             manifest: Some(manifest.into()),
             bound,
+            caps: [("w".to_owned(), Cap { most: 2, leaves: vec!["w-3".into()] })].into(),
             on_lost: Policy::Wait,
             accepted_by: None,
             created: false,
@@ -206,6 +213,8 @@ mod tests {
         assert_eq!(attempt(row(Bound::new())).manifest, manifest);
         let sent = attempt(row([("head".to_owned(), wish)].into())).manifest;
         assert!(sent.contains(r#""tolerations":[{"operator":"Exists"}]"#), "{sent}");
+        let capped = &attempt(row(Bound::new())).caps["w"];
+        assert_eq!((capped.most, capped.leaves.as_slice()), (2, &["w-3".to_owned()][..]));
         let later = DesiredRow { manifest: None, ..row(Bound::new()) };
         assert_eq!(attempt(later).manifest, "", "it travelled before");
     }

@@ -55,7 +55,7 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
     }
     // What was to stop was chosen for the fleet with all of these placed.
     if whole {
-        preempt::carry_out(app, &term, &plan.making, &plan.dropped).await?;
+        preempt::carry_out(app, &term, &plan).await?;
     }
     if plan.cut {
         return Ok(Left::More);

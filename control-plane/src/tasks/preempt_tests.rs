@@ -4,7 +4,8 @@
 
 use squadron_core::{
     attempt::{Event, advance as decide, object_name, reason},
-    fact::{AttemptFact, AttemptStep, Fact, RayJobFact},
+    dispatch::{GangPart, soft::Cap},
+    fact::{AttemptFact, AttemptStep, Fact, PodFact, RayJobFact},
     id::{AttemptId, ClusterId, JobId},
     job::JobState,
     quota::{Flavor, Policy, Preemption, Queue, Quota, Reclaim, Resource, Within, diff},
@@ -234,4 +235,59 @@ async fn an_urgent_job_stops_a_less_urgent_one_of_its_queue_and_nothing_stops_by
             (JobState::Assigned, JobState::Queued)
         );
     }
+}
+
+#[tokio::test]
+async fn a_group_beyond_its_minimum_shrinks_for_a_job_that_waits_and_may_grow_again_when_room_is_back() {
+    let lab = Lab::new(rules(Within::Never, Reclaim::Never)).await;
+    let mut grows = fixture::new_job("grows");
+    grows.queue = "lab/a".into();
+    let role = "w".to_owned();
+    grows.gang.push(GangPart {
+        role,
+        count: 0,
+        most: Some(9),
+        requests: fixture::ONE,
+        ..GangPart::default()
+    });
+    fixture::insert(&lab.app.store, &grows).await;
+    lab.settle().await;
+    lab.runs(grows.id, "grows").await;
+    let attempt = AttemptId { job: grows.id, number: 1 };
+    let worker = |name: &str, gone: bool| {
+        let (role, worker_group) = ("worker".to_owned(), "w".to_owned());
+        Fact::Pod(PodFact { role, worker_group, gone, ..fixture::pod(name, Some(attempt)) }.into())
+    };
+    let head = Fact::Pod(fixture::pod("head", Some(attempt)).into());
+    lab.tell(vec![head, worker("w-1", false), worker("w-2", false), worker("w-3", false)]).await;
+    let waits = lab.submit("waits", "lab/b", 2).await;
+    let row = lab.row(waits).await;
+    assert_eq!((row.state, row.reason.as_str()), (JobState::Queued, "MAKING_ROOM"));
+    assert!(row.sentence.contains("waits for 2 pods of grows to stop on east"), "{}", row.sentence);
+    let caps = async || {
+        let (_, desired) = lab.app.store.desired(lab.east).await.unwrap();
+        desired.into_iter().find(|one| one.id == attempt).unwrap().caps
+    };
+    let leaves = vec!["w-2".to_owned(), "w-3".to_owned()];
+    assert_eq!(caps().await, [("w".to_owned(), Cap { most: 1, leaves })].into());
+    let held = lab.app.store.attempts(grows.id).await.unwrap();
+    assert!(held[0].capped_because.starts_with("worker group w may have 1 pod (at least 0)"), "{held:?}");
+    assert!(has(&lab.history(grows.id).await, "shrunk", "SHRINK"));
+    assert!(has(&lab.history(waits).await, "makes_room", "SHRINK"));
+    let version = lab.row(grows.id).await.version;
+    lab.tell(vec![worker("w-3", true)]).await;
+    assert_eq!(lab.state(waits).await, JobState::Queued, "one of them is still there");
+    assert_eq!(lab.row(grows.id).await.version, version, "it is asked once");
+    lab.tell(vec![worker("w-2", true)]).await;
+    assert_eq!(lab.state(waits).await, JobState::Assigned);
+    lab.gone(waits, 1).await;
+    let long = "update attempt set capped_at = capped_at - make_interval(mins => $1::integer)";
+    fixture::execute(&lab.app.store, long, 2).await;
+    lab.settle().await;
+    assert_eq!(
+        caps().await,
+        [("w".to_owned(), Cap { most: 3, leaves: vec![] })].into(),
+        "four cores, and its head"
+    );
+    assert!(has(&lab.history(grows.id).await, "lifted", ""));
 }

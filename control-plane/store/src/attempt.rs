@@ -39,6 +39,9 @@ pub struct AttemptRow {
     pub end_learnt_at: Option<Timestamp>,
     /// When it was asked to stop for another job.
     pub stop_asked_at: Option<Timestamp>,
+    /// How far its worker groups may grow and why, where that is less than they ask for; empty otherwise.
+    pub capped_because: String,
+    pub capped_at: Option<Timestamp>,
     /// The word of the proof with which it was closed as lost; empty for every other end.
     pub proof: String,
 }
@@ -142,7 +145,7 @@ impl Store {
     pub async fn attempts(&self, job: JobId) -> Result<Vec<AttemptRow>> {
         let rows = sqlx::query(
             "select a.number, c.name as cluster, a.state, a.object_name, a.chosen_because, a.ended_because,
-                    a.assigned_at, a.running_at, a.checkpointed_at, a.ended_at, a.proof, a.stop_asked_at, coalesce(a.end_learnt_at, a.ended_at) as end_learnt_at
+                    a.assigned_at, a.running_at, a.checkpointed_at, a.ended_at, a.proof, a.capped_because, a.capped_at, a.stop_asked_at, coalesce(a.end_learnt_at, a.ended_at) as end_learnt_at
              from attempt a join cluster c on c.id = a.cluster_id where a.job_id = $1 order by a.number",
         )
         .bind(job.0)
@@ -201,5 +204,7 @@ fn read(row: &PgRow) -> Result<AttemptRow> {
         end_learnt_at: stamp_opt(row.try_get("end_learnt_at")?),
         stop_asked_at: stamp_opt(row.try_get("stop_asked_at")?),
         proof: row.try_get("proof")?,
+        capped_because: row.try_get("capped_because")?,
+        capped_at: stamp_opt(row.try_get("capped_at")?),
     })
 }

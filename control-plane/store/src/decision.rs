@@ -30,7 +30,8 @@ pub struct Decision {
     pub number: u32,
     /// Of a placement, or the one that was asked to stop.
     pub attempt: Option<u32>,
-    /// `assigned`, `blocked`, `stopped` (for another job) or `makes_room` (others were asked to stop for it).
+    /// `assigned`, `blocked`, `stopped` (for another job), `makes_room` (others were asked to stop or to shrink for it),
+    /// `shrunk` (worker groups of it have to be smaller) or `lifted` (they may grow again).
     pub outcome: String,
     pub cause: String,
     pub sentence: String,

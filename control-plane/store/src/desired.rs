@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     desired::{Ask, Moment, Place},
-    dispatch::Bound,
+    dispatch::{Bound, soft::Caps},
     id::{AttemptId, ClusterId, Epoch},
     lease::Policy,
 };
@@ -40,6 +40,8 @@ pub struct DesiredRow {
     pub manifest: Option<String>,
     /// What its pods are bound to beside what the manifest says.
     pub bound: Bound,
+    /// How far its worker groups may grow, where that is less than they ask for.
+    pub caps: Caps,
     /// What the job wants when the cluster is lost.
     pub on_lost: Policy,
     /// The life of the agent whose acceptance was committed.
@@ -132,7 +134,7 @@ impl Store {
 const CHANGES: &str = "
     select k.ask, c.desired_generation, c.desired_generation - c.marked_generation as unmarked,
            ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint as timeline,
-           a.job_id, a.attempt, a.changed_generation, a.desired, a.object_name, a.accepted_epoch, a.created, a.bound, a.queue, a.namespace,
+           a.job_id, a.attempt, a.changed_generation, a.desired, a.object_name, a.accepted_epoch, a.created, a.bound, a.caps, a.queue, a.namespace,
            a.on_lost, a.before, a.bytes_before, case when a.is_new and a.bytes_before < $9 then a.rayjob end as manifest
     from unnest($1::integer[], $2::uuid[], $3::bigint[], $4::bigint[], $5::uuid[], $6::integer[], $7::bigint[])
          as k (ask, cluster, base, behind, behind_job, behind_number, removed_above)
@@ -144,12 +146,12 @@ const CHANGES: &str = "
                          rows between unbounded preceding and 1 preceding), 0)::bigint as bytes_before
         from (
             (select changed_generation, job_id, number as attempt, object_name, accepted_epoch,
-                    created_at is not null as created, bound, desired, first_generation > k.base as is_new
+                    created_at is not null as created, bound, caps, desired, first_generation > k.base as is_new
              from attempt where cluster_id = k.cluster and desired
                 and (changed_generation, job_id, number) > (k.behind, k.behind_job, k.behind_number)
              order by changed_generation, job_id, number limit $8 + 1)
             union all
-            (select changed_generation, job_id, number, object_name, accepted_epoch, false, bound, desired, false
+            (select changed_generation, job_id, number, object_name, accepted_epoch, false, bound, caps, desired, false
              from attempt where cluster_id = k.cluster and not desired and changed_generation > k.removed_above
                 and (changed_generation, job_id, number) > (k.behind, k.behind_job, k.behind_number)
              order by changed_generation, job_id, number limit $8 + 1)
@@ -197,6 +199,7 @@ fn desired(id: AttemptId, row: &PgRow, manifest: Option<String>) -> Result<(Desi
         namespace: row.try_get("namespace")?,
         manifest,
         bound: row.try_get::<Json<_>, _>("bound")?.0,
+        caps: row.try_get::<Json<_>, _>("caps")?.0,
         on_lost,
         accepted_by: accepted_by(row)?,
         created: row.try_get("created")?,
@@ -218,7 +221,7 @@ async fn whole(db: &mut PgConnection, cluster: ClusterId) -> Result<(i64, Vec<De
         .await?
         .unwrap_or(0);
     let rows = sqlx::query(
-        "select a.job_id, a.number as attempt, a.object_name, a.accepted_epoch, a.created_at is not null as created, a.bound,
+        "select a.job_id, a.number as attempt, a.object_name, a.accepted_epoch, a.created_at is not null as created, a.bound, a.caps,
                 j.queue, j.namespace, j.rayjob, j.on_lost, coalesce(before.ended_because, '') as before
          from attempt a join job j on j.id = a.job_id
          left join attempt before on before.job_id = a.job_id and before.number = a.number - 1

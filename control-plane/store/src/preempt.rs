@@ -1,4 +1,4 @@
-//! Preemption: what stopping a live attempt would cost, who was asked to stop for whom, and the claims that follow.
+//! Preemption: what stopping a live attempt would cost, who was asked to stop or to shrink for whom, and the claims that follow.
 //!
 //! Invariant: a claim is made in the transaction that asks its victims to stop, and holds while its job waits and has no
 //! newer attempt than it had then, so a job that started is owed nothing more. Rows of claims that hold no longer are
@@ -6,17 +6,18 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::{PgConnection, Row, postgres::PgRow};
+use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     dispatch::{
         Claim, Cluster, Stake,
         preempt::{Asked, Making},
+        soft::Caps,
     },
     id::{AttemptId, ClusterId, JobId},
     time::Timestamp,
 };
 
-use crate::{Result, at, attempt::attempt_id, stamp, stamp_opt};
+use crate::{Result, at, attempt::attempt_id, desired::next_generations, stamp, stamp_opt};
 
 /// Fills in the stakes of all attempts that hold something.
 pub async fn add_stakes(db: &mut PgConnection, clusters: &mut [Cluster]) -> Result<()> {
@@ -125,6 +126,34 @@ pub async fn ask(
     .execute(db)
     .await?;
     Ok(())
+}
+
+/// Sets the caps of a live attempt, which the caller has locked by its job: they are part of the desired set of its cluster.
+/// Answers the job's new version.
+pub async fn cap(
+    db: &mut PgConnection,
+    (attempt, cluster): (AttemptId, ClusterId),
+    (caps, because): (&Caps, &str),
+    makes_room_for: Option<JobId>,
+    now: Timestamp,
+) -> Result<i64> {
+    let generations = next_generations(db, [cluster].into_iter()).await?;
+    sqlx::query(
+        "update attempt set caps = $3, capped_for = coalesce($4, capped_for), capped_because = $5, capped_at = $6,
+                changed_generation = greatest(changed_generation, $7)
+         where job_id = $1 and number = $2",
+    )
+    .bind(attempt.job.0)
+    .bind(i32::try_from(attempt.number).unwrap_or(i32::MAX))
+    .bind(Json(caps))
+    .bind(makes_room_for.map(|job| job.0))
+    .bind(if caps.is_empty() { "" } else { because })
+    .bind(at(now))
+    .bind(generations.get(&cluster).copied().unwrap_or(0))
+    .execute(&mut *db)
+    .await?;
+    let version = sqlx::query_scalar("update job set version = version + 1 where id = $1 returning version");
+    Ok(version.bind(attempt.job.0).fetch_one(db).await?)
 }
 
 /// Removes the claims of these jobs, and all that hold no longer.

@@ -24,7 +24,7 @@ async fn a_claim_holds_until_its_job_has_a_newer_attempt_and_is_made_once() {
     let store = testing::store().await;
     let cluster = fixture::cluster(&store, "east").await;
     let job = fixture::queued(&store, "eval").await.id;
-    let making = Making { job, cluster, because: String::new(), stops: Vec::new() };
+    let making = Making { job, cluster, because: String::new(), stops: Vec::new(), shrinks: Vec::new() };
     let mut db = store.pool().acquire().await.unwrap();
     assert!(claim(&mut db, &making, 0, NOW).await.unwrap());
     assert!(!claim(&mut db, &making, 0, NOW.plus_millis(1)).await.unwrap(), "it stands");
@@ -56,7 +56,8 @@ async fn stakes_tell_what_a_stop_would_cost_and_for_whom_an_attempt_leaves() {
     assert_eq!(plain, Stake::default(), "nothing may be stopped, so nobody asks what it would cost");
     let waiting = fixture::queued(&store, "eval").await.id;
     let mut db = store.pool().acquire().await.unwrap();
-    let making = Making { job: waiting, cluster, because: String::new(), stops: Vec::new() };
+    let making =
+        Making { job: waiting, cluster, because: String::new(), stops: Vec::new(), shrinks: Vec::new() };
     assert!(claim(&mut db, &making, 0, NOW).await.unwrap());
     let stake = input(&store).await.clusters[0].attempts[0].stake.clone();
     assert_eq!((stake.name.as_str(), stake.priority, stake.resumes, stake.stops), ("train", 7, true, 0));

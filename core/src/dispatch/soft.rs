@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     dispatch::{Cluster, GangPart, Held, pack::Charge, preempt::STUCK_AFTER_MS, quota::Flavors},
     id::{AttemptId, JobId},
+    resources::Resources,
     time::Timestamp,
 };
 
@@ -121,6 +122,11 @@ pub(crate) fn of(cluster: &Cluster) -> Vec<Soft<'_>> {
         soft.append(&mut group);
     }
     soft
+}
+
+/// What is there beyond gangs, by queue.
+pub fn beyond(cluster: &Cluster) -> Vec<(&str, Resources)> {
+    of(cluster).iter().map(|soft| (soft.held.queue.as_str(), cluster.pods[soft.pod].requests)).collect()
 }
 
 /// What each pod of the cluster goes with; nothing for one of no attempt.

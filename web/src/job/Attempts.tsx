@@ -19,7 +19,7 @@ export function Attempts({ attempts }: { attempts: Attempt[] }) {
               <td className="number" data-label="Attempt">{attempt.number}</td>
               <td><State word={attempt.state} /></td>
               <td className="cell-object" data-label="Cluster">{attempt.cluster}<p className="sentence" data-label="RayJob"><code>{attempt.object}</code></p></td>
-              <td className="cell-prose">{attempt.chosen_because}{attempt.ended_because && <p className="sentence">{attempt.ended_because}</p>}</td>
+              <td className="cell-prose">{attempt.chosen_because}{attempt.capped_because && <p className="sentence">{attempt.capped_because}</p>}{attempt.ended_because && <p className="sentence">{attempt.ended_because}</p>}</td>
               <td data-label="Assigned"><When at={attempt.assigned_at} /></td>
               <td className="number" data-label="Ran"><Span from={attempt.running_at} to={attempt.ended_at} /></td>
             </tr>

@@ -65,8 +65,10 @@ function Chosen({ decision }: { decision: Decision | undefined }) {
 
 /** An outcome that is no placement. */
 function spoken(outcome: string) {
-  if (outcome === "stopped") return "asked to stop";
-  return outcome === "makes_room" ? "others stop for it" : "waits";
+  const words: Record<string, string> = {
+    stopped: "asked to stop", makes_room: "others make room for it", shrunk: "has to shrink", lifted: "may grow again",
+  };
+  return words[outcome] ?? "waits";
 }
 
 function Row({ decision }: { decision: Decision }) {

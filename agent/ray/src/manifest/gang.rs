@@ -20,7 +20,13 @@ pub(super) fn of(manifest: &Value) -> Vec<GangMember> {
             Resources::default()
         };
         let requests = pod_requests(head) + beside;
-        gang.push(GangMember { role: "head".to_owned(), count: 1, most: None, requests, wish: wish::of(head) });
+        gang.push(GangMember {
+            role: "head".to_owned(),
+            count: 1,
+            most: None,
+            requests,
+            wish: wish::of(head),
+        });
     }
     if matches!(object::text(spec, &["submissionMode"]), "" | "K8sJobMode") {
         gang.push(submitter(spec));

@@ -75,8 +75,16 @@ fn autoscaled_gang_holds_only_the_minimum_and_http_needs_no_submitter() {
         .replace("spec:\n  entrypoint", "spec:\n  submissionMode: HTTPMode\n  entrypoint")
         .replace("    rayVersion", "    enableInTreeAutoscaling: true\n    rayVersion");
     let parsed = parse(&text).unwrap();
-    let gang: Vec<_> = parsed.gang.iter().map(|member| (member.role.as_str(), member.count)).collect();
-    assert_eq!(gang, [("head", 1), ("small", 1)]);
+    let sizes = |parsed: &ParsedRayJob| -> Vec<(String, u32, Option<u32>)> {
+        parsed.gang.iter().map(|member| (member.role.clone(), member.count, member.most)).collect()
+    };
+    assert_eq!(sizes(&parsed), [("head".into(), 1, None), ("small".into(), 1, Some(3))]);
+    let from_nothing = parse(&text.replace("minReplicas: 1", "minReplicas: 0")).unwrap();
+    assert_eq!(sizes(&from_nothing)[1..], [("small".into(), 0, Some(3))], "it may grow, so it is known");
+    let hosts =
+        parse(&text.replace("        maxReplicas", "        numOfHosts: 2\n        maxReplicas")).unwrap();
+    assert_eq!(sizes(&hosts)[1..], [("small".into(), 2, None)], "only whole replicas could go");
+    assert!(parse(MINIMAL).unwrap().gang.iter().all(|member| member.most.is_none()));
 }
 
 #[test]

@@ -90,6 +90,10 @@ fn timeline(
         let at = attempt.stop_asked_at?;
         Some((at, format!("attempt {} on {} was {}", attempt.number, attempt.cluster, attempt.ended_because)))
     });
+    let capped = attempts.iter().filter(|attempt| !attempt.capped_because.is_empty()).filter_map(|attempt| {
+        let AttemptRow { number, cluster, capped_because, .. } = attempt;
+        Some((attempt.capped_at?, format!("attempt {number} on {cluster}: {capped_because}")))
+    });
     let lines = incidents.iter().flat_map(|incident| &incident.evidence);
     let story = Story {
         submitted_at: Some(row.submitted_at),
@@ -98,7 +102,7 @@ fn timeline(
         cancelled: row.cancel_requested_at.map(|at| (at, row.cancelled_by.as_str())),
         ended: row.ended_at.map(|at| (at, row.sentence.as_str())),
         placements: placements.collect(),
-        asked: asked.collect(),
+        asked: asked.chain(capped).collect(),
         facts,
         incidents: incidents
             .iter()
@@ -133,6 +137,7 @@ fn attempt(row: AttemptRow) -> Attempt {
         object: row.object_name,
         chosen_because: row.chosen_because,
         ended_because: row.ended_because,
+        capped_because: row.capped_because,
         proof: row.proof,
         assigned_at: row.assigned_at,
         running_at: row.running_at,

@@ -191,8 +191,13 @@ async fn a_pass_reads_as_many_of_a_class_as_could_start_and_one_more() {
     waiting::count_behind(&mut db, &mut counted).await.unwrap();
     assert_eq!(counted.input.waiting[3].behind, 5);
     let last = store.job("j8").await.unwrap().unwrap().id;
-    let making =
-        squadron_core::dispatch::Making { job: last, cluster: east, because: String::new(), stops: vec![] };
+    let making = squadron_core::dispatch::Making {
+        job: last,
+        cluster: east,
+        because: String::new(),
+        stops: vec![],
+        shrinks: vec![],
+    };
     assert!(preempt::claim(&mut db, &making, 0, NOW).await.unwrap());
     let read = look(&store).await.input.waiting;
     let short: Vec<_> = read.iter().map(|job| (job.name.as_str(), job.behind)).collect();

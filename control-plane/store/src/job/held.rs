@@ -7,8 +7,11 @@ use std::collections::BTreeMap;
 
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
-    dispatch::{Bound, Cluster, GangPart, Held, Stake, Usage},
-    id::{AttemptId, ClusterId},
+    dispatch::{
+        Bound, Cluster, GangPart, Held, Stake, Usage,
+        soft::{Capped, Caps},
+    },
+    id::{AttemptId, ClusterId, JobId},
 };
 
 use super::{class::ClassId, waiting::Clusters};
@@ -17,7 +20,7 @@ use crate::{Result, StoreError, attempt::attempt_id, stamp, stamp_opt};
 macro_rules! holders {
     ($rest:literal) => {
         concat!(
-            "select a.cluster_id, a.job_id, a.number as attempt, nullif(a.bound, '{}') as bound, c.id as class_id, case when c.id is null then j.gang end as gang,
+            "select a.cluster_id, a.job_id, a.number as attempt, nullif(a.bound, '{}') as bound, nullif(a.caps, '{}') as caps, a.capped_at, a.capped_for, c.id as class_id, case when c.id is null then j.gang end as gang,
                     j.queue, a.usage, a.assigned_at, coalesce(a.end_learnt_at, a.ended_at) as ended,
                     coalesce(j.preferences->>'spread', '') as spread
              from attempt a join job j on j.id = a.job_id left join job_class c on c.id = j.class_id where ",
@@ -66,10 +69,18 @@ fn hold(rows: &[PgRow], gangs: &Gangs, clusters: &mut Clusters, keep: fn(&mut Cl
             let (queue, assigned_at) = (row.try_get("queue")?, stamp(row.try_get("assigned_at")?));
             let (gang, spread) = (gang(row, gangs)?, row.try_get("spread")?);
             let stake = Stake { ended: stamp_opt(row.try_get("ended")?), ..Stake::default() };
-            keep(cluster, Held { id, gang, queue, usage, spread, assigned_at, stake });
+            let capped = capped(row)?;
+            keep(cluster, Held { id, gang, queue, usage, spread, assigned_at, stake, capped });
         }
     }
     Ok(())
+}
+
+fn capped(row: &PgRow) -> Result<Option<Capped>> {
+    let caps = row.try_get::<Option<Json<Caps>>, _>("caps")?;
+    let since = stamp_opt(row.try_get("capped_at")?);
+    let makes_room_for = row.try_get::<Option<_>, _>("capped_for")?.map(JobId);
+    Ok(caps.zip(since).map(|(caps, since)| Capped { caps: caps.0, since, makes_room_for }))
 }
 
 /// What the attempt's pods ask for, and which nodes will do with what they are bound to.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use sqlx::{PgConnection, Row, types::Json};
 use squadron_core::{
     desired,
-    dispatch::{Cluster, Input, Node, Pod, Standing, Waiting, quota::lift},
+    dispatch::{Cluster, Held, Input, Node, Pod, Standing, Waiting, quota::lift},
     id::{ClusterId, JobId},
     meter::Sheet,
     placement::Face,
@@ -29,10 +29,11 @@ use crate::{
 };
 
 impl Store {
-    /// Whether there is anything to place, or something of which it is still said that it waits.
+    /// Whether there is anything to place, something of which it is still said that it waits, or a worker group that is kept small.
     pub async fn any_waiting(&self) -> Result<bool> {
         let query = "select exists (select 1 from job where state = 'queued')
-                         or exists (select 1 from job_class where borrows is not null) or exists (select 1 from own_wait)";
+                         or exists (select 1 from job_class where borrows is not null) or exists (select 1 from own_wait)
+                         or exists (select 1 from attempt where ended_at is null and caps <> '{}')";
         Ok(sqlx::query_scalar(query).fetch_one(self.pool()).await?)
     }
 }
@@ -53,7 +54,8 @@ pub struct Snapshot {
 /// first in its transaction.
 pub async fn snapshot(db: &mut PgConnection, silence: Judge) -> Result<Snapshot> {
     let mut input = fleet(db, silence).await?;
-    if input.policy.preempts() || !input.claims.is_empty() {
+    let elastic = input.clusters.iter().flat_map(|cluster| &cluster.attempts).any(Held::is_elastic);
+    if input.policy.preempts() || !input.claims.is_empty() || elastic {
         preempt::add_stakes(db, &mut input.clusters).await?;
     }
     let Heads { jobs, lost, turns } = heads::heads(db, &input).await?;
@@ -210,7 +212,7 @@ async fn add_nodes(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()>
 /// Pods that hold or wait for room, and finished submitters of live attempts, which are not expected again.
 async fn add_pods(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> {
     let rows = sqlx::query(
-        "select cluster_id, node, cpu_milli, memory_bytes, gpus, job_id, attempt, role, worker_group,
+        "select cluster_id, name, node, cpu_milli, memory_bytes, gpus, job_id, attempt, role, worker_group,
                 phase = 'Succeeded' as succeeded
          from pod where not gone and (finished_at is null and phase not in ('Succeeded', 'Failed')
                                       or phase = 'Succeeded' and role = 'submitter')",
@@ -227,6 +229,7 @@ async fn add_pods(db: &mut PgConnection, clusters: &mut Clusters) -> Result<()> 
             requests,
             attempt: attempt_id(row)?,
             role: if role == "worker" { group } else { role },
+            name: row.try_get("name")?,
         });
     }
     Ok(())

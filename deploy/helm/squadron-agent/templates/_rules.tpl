@@ -50,9 +50,10 @@ what he does not hold.
   verbs: [create]
 {{- else }}
 # What must stop when the lease ends is stopped with the fence's own grace, which KubeRay's operator does not give.
+# Worker groups that have more than their minimum shrink for jobs that wait.
 - apiGroups: [ray.io]
   resources: [rayclusters]
-  verbs: [delete]
+  verbs: [patch, delete]
 - apiGroups: [batch]
   resources: [jobs]
   verbs: [delete]
