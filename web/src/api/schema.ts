@@ -883,6 +883,8 @@ export interface components {
         Attempt: {
             /** Format: date-time */
             assigned_at: string;
+            /** @description How far its worker groups may grow and for whom the room is, where that is less than they ask for; empty otherwise. */
+            capped_because?: string;
             /**
              * Format: date-time
              * @description When the job last wrote a checkpoint in this attempt; absent if it did not say.
@@ -1014,7 +1016,7 @@ export interface components {
             candidates: components["schemas"]["Candidate"][];
             /**
              * @description Of a placement: the term that decided, empty when no other cluster had room or all terms were equal. Of a wait: the
-             *     codes with their clusters. Of a stop: `RECLAIM` or `PRIORITY`.
+             *     codes with their clusters. Of a stop: `RECLAIM` or `PRIORITY`. Of a group that shrinks: `SHRINK`.
              */
             cause: string;
             /** @description Of a placement. */
@@ -1036,7 +1038,10 @@ export interface components {
              * @description Counts from 1; older ones than the first that is listed are not kept.
              */
             number: number;
-            /** @description `assigned`, `blocked`, `stopped` (for another job) or `makes_room` (others were asked to stop for it). */
+            /**
+             * @description `assigned`, `blocked`, `stopped` (for another job), `makes_room` (others were asked to stop or
+             *     to shrink for it), `shrunk` (worker groups of it have to be smaller) or `lifted` (they may grow again).
+             */
             outcome: string;
             /**
              * Format: int32
@@ -1322,7 +1327,7 @@ export interface components {
                 candidates: components["schemas"]["Candidate"][];
                 /**
                  * @description Of a placement: the term that decided, empty when no other cluster had room or all terms were equal. Of a wait: the
-                 *     codes with their clusters. Of a stop: `RECLAIM` or `PRIORITY`.
+                 *     codes with their clusters. Of a stop: `RECLAIM` or `PRIORITY`. Of a group that shrinks: `SHRINK`.
                  */
                 cause: string;
                 /** @description Of a placement. */
@@ -1344,7 +1349,10 @@ export interface components {
                  * @description Counts from 1; older ones than the first that is listed are not kept.
                  */
                 number: number;
-                /** @description `assigned`, `blocked`, `stopped` (for another job) or `makes_room` (others were asked to stop for it). */
+                /**
+                 * @description `assigned`, `blocked`, `stopped` (for another job), `makes_room` (others were asked to stop or
+                 *     to shrink for it), `shrunk` (worker groups of it have to be smaller) or `lifted` (they may grow again).
+                 */
                 outcome: string;
                 /**
                  * Format: int32

@@ -116,7 +116,7 @@ impl Pass<'_> {
             }
             limits => format!("{} has room: {limits}", cluster.name),
         };
-        (caps != capped.caps).then(|| Lift { attempt: held.id, cluster: cluster.id, caps, because })
+        (caps != capped.caps).then_some(Lift { attempt: held.id, cluster: cluster.id, caps, because })
     }
 
     /// The cap with what fits into `room` now, which is taken from it; nothing if the group may be as large as it asks for.

@@ -2,10 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use super::{
-    world::{World, started, stopped, with},
-    *,
-};
+use super::world::{World, started, stopped, with};
 use crate::{
     dispatch::{
         Cause, Plan, Waiting,
