@@ -257,13 +257,17 @@ fn quota_part(amount: Resources, resource: Resource) -> i64 {
     }
 }
 
-/// The order of before: the oldest first, each to the best cluster with room.
+/// The order of before: the oldest first, each to the best cluster with room, and whoever failed once more, because first fit may
+/// succeed in less room.
 fn by_age(input: &Input) -> Vec<(JobId, ClusterId)> {
     let mut sites = open(&input.clusters, &Flavors::new(&[]));
     let mut waiting: Vec<&Waiting> = input.waiting.iter().collect();
     waiting.sort_by_key(|job| (job.submitted_at, job.job));
     let mut placed = Vec::new();
-    for job in waiting {
+    for job in waiting.iter().chain(&waiting) {
+        if placed.iter().any(|(id, _)| *id == job.job) {
+            continue;
+        }
         let candidates = sites
             .iter()
             .filter(|site| site.takes(job))

@@ -2,8 +2,7 @@
 //!
 //! Owns which pods of an attempt nobody promised it, and the caps that make them go. A gang is a job's minimum; what a group
 //! has beyond that counts as used while it is there, and yields to a gang that waits before anything is stopped. Invariants:
-//! no cap is below a group's minimum; what is to go stays counted until the cluster says that it is gone. Groups of several
-//! hosts have no soft claim, because only whole replicas of theirs can go. Fails by leaving a group as large as it is; a cap
+//! no cap is below a group's minimum; what is to go stays counted until the cluster says that it is gone. Fails by leaving a group as large as it is; a cap
 //! that nobody obeys lets the job that it was for look for room elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -55,13 +55,12 @@ fn workers(group: &Value, autoscaling: bool) -> GangMember {
         (if autoscaling { least } else { number("replicas", 0).max(least) }, number("numOfHosts", 1).max(1));
     let small = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
     let count = small(wanted.min(most).max(0).saturating_mul(hosts));
-    // Of a group of several hosts only whole replicas can go, and which pods make up one is not known here.
-    let grows = autoscaling && hosts == 1 && object::at(group, &["suspend"]) != true;
+    let grows = autoscaling && object::at(group, &["suspend"]) != true;
     let template = object::at(group, &["template"]);
     GangMember {
         role: object::text(group, &["groupName"]).to_owned(),
         count,
-        most: Some(small(most)).filter(|most| grows && *most > count),
+        most: Some(small(most.saturating_mul(hosts))).filter(|most| grows && *most > count),
         requests: pod_requests(template),
         wish: wish::of(template),
     }

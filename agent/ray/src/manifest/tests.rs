@@ -81,9 +81,6 @@ fn autoscaled_gang_holds_only_the_minimum_and_http_needs_no_submitter() {
     assert_eq!(sizes(&parsed), [("head".into(), 1, None), ("small".into(), 1, Some(3))]);
     let from_nothing = parse(&text.replace("minReplicas: 1", "minReplicas: 0")).unwrap();
     assert_eq!(sizes(&from_nothing)[1..], [("small".into(), 0, Some(3))], "it may grow, so it is known");
-    let hosts =
-        parse(&text.replace("        maxReplicas", "        numOfHosts: 2\n        maxReplicas")).unwrap();
-    assert_eq!(sizes(&hosts)[1..], [("small".into(), 2, None)], "only whole replicas could go");
     assert!(parse(MINIMAL).unwrap().gang.iter().all(|member| member.most.is_none()));
 }
 
