@@ -4,7 +4,7 @@
 //! notes its end for the first time, so it counts once. What runs is counted by the dispatcher itself. Fails by forgetting an
 //! end that nobody noted, which makes its queue look as if it had used less; repaired by time, which forgets all use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sqlx::{PgConnection, Row, postgres::PgRow};
 use squadron_core::{dispatch::lately::Lately, resources::Resources, time::Timestamp};
@@ -31,7 +31,7 @@ pub(crate) async fn add(db: &mut PgConnection, ended: &[Held], now: Timestamp) -
     if ended.is_empty() {
         return Ok(());
     }
-    let mut uses = lock(db, ended).await?;
+    let mut uses = lock(db, ended, now).await?;
     for held in ended {
         let known = uses.entry(held.queue.clone()).or_insert(Lately::none(now));
         *known = known.seen(now).with(held.gang, held.from, held.until.min(now));
@@ -49,7 +49,27 @@ pub(crate) async fn add(db: &mut PgConnection, ended: &[Held], now: Timestamp) -
     Ok(())
 }
 
-async fn lock(db: &mut PgConnection, ended: &[Held]) -> Result<BTreeMap<String, Lately>> {
+/// The rows of the queues, locked. One that is not there is made first, because what does not exist cannot be locked, and of two
+/// first uses at once one would be written over.
+async fn lock(db: &mut PgConnection, ended: &[Held], now: Timestamp) -> Result<BTreeMap<String, Lately>> {
+    let found = lock_those_there(db, ended).await?;
+    let missing: BTreeSet<&str> =
+        ended.iter().map(|held| held.queue.as_str()).filter(|queue| !found.contains_key(*queue)).collect();
+    if missing.is_empty() {
+        return Ok(found);
+    }
+    sqlx::query(
+        "insert into queue_use (queue, gpu_seconds, at) select queue, 0, $2 from unnest($1::text[]) as s (queue)
+         on conflict (queue) do nothing",
+    )
+    .bind(missing.into_iter().collect::<Vec<_>>())
+    .bind(at(now))
+    .execute(&mut *db)
+    .await?;
+    lock_those_there(db, ended).await
+}
+
+async fn lock_those_there(db: &mut PgConnection, ended: &[Held]) -> Result<BTreeMap<String, Lately>> {
     let rows = sqlx::query(
         "select queue, gpu_seconds, at from queue_use where queue = any ($1) order by queue for update",
     )
@@ -104,5 +124,37 @@ mod tests {
         let again = read(&mut db).await.unwrap();
         let seen = again["vision"].gpu_seconds;
         assert!((seen / 5_850.0 - 1.0).abs() < 0.01 && again["vision"].at == later, "{seen}");
+    }
+
+    #[tokio::test]
+    async fn of_two_first_uses_at_once_none_is_lost() {
+        let store = testing::store().await;
+        store.ensure_queue(&"research".parse().unwrap(), NOW).await.unwrap();
+        let now = NOW.plus_millis(HOUR);
+        let hour = || Held {
+            queue: "research".to_owned(),
+            gang: Resources { gpus: 1, ..Resources::default() },
+            from: NOW,
+            until: now,
+        };
+        let mut first = store.pool().begin().await.unwrap();
+        add(&mut first, &[hour()], now).await.unwrap();
+        let (other, held) = (store.clone(), hour());
+        let second = tokio::spawn(async move {
+            let mut second = other.pool().begin().await.unwrap();
+            add(&mut second, &[held], now).await.unwrap();
+            second.commit().await.unwrap();
+        });
+        let waits = "select exists (select 1 from pg_stat_activity
+                     where datname = current_database() and wait_event_type = 'Lock' and query like '%queue_use%')";
+        while !sqlx::query_scalar::<_, bool>(waits).fetch_one(store.pool()).await.unwrap() {
+            assert!(!second.is_finished(), "it did not wait for the first");
+            tokio::task::yield_now().await;
+        }
+        first.commit().await.unwrap();
+        second.await.unwrap();
+        let mut db = store.pool().acquire().await.unwrap();
+        let used = read(&mut db).await.unwrap()["research"].gpu_seconds;
+        assert!((used / 7_800.0 - 1.0).abs() < 0.01, "{used}");
     }
 }
