@@ -29,6 +29,9 @@ pub struct Fleet {
     /// Jobs of a burst.
     #[arg(long, default_value_t = 5_000)]
     jobs: u32,
+    /// Jobs of one request where they come in lists.
+    #[arg(long, default_value_t = 100)]
+    batch: u32,
     /// Measured bursts of each.
     #[arg(long, default_value_t = 3)]
     runs: u32,
@@ -45,6 +48,8 @@ struct Measured {
     added: u32,
     run_ms: u32,
     connections: u32,
+    /// Jobs of one request.
+    batch: u32,
     /// Bytes that the control plane held before those came and after, and at the end.
     memory_before: u64,
     memory_after: u64,
@@ -74,29 +79,35 @@ struct Cpu {
 }
 
 impl Fleet {
-    /// Measures few agents, then many, and writes docs/benchmarks/fleet.md.
+    /// Measures few agents, with jobs one by one and in lists, then many, and writes docs/benchmarks/fleet.md.
     pub fn run(&self) -> Result<()> {
         if !self.built {
             let profile: &[&str] = if program::is_release() { &["--release"] } else { &[] };
             let example = ["build", "--locked", "--package", "squadron-agent", "--example", "fleet"];
             command::run(command::new("cargo").args(example).args(profile))?;
         }
-        let few = self.measure(self.agents)?;
-        let many = self.measure(self.fleet)?;
-        let text = report::text(&few, &many, self.jobs)?;
+        let single = self.measure(self.agents, 1)?;
+        let few = self.measure(self.agents, self.batch)?;
+        let many = self.measure(self.fleet, self.batch)?;
+        let text = report::text(&single, &few, &many, self.jobs)?;
         let path = command::root().join(REPORT);
         std::fs::write(&path, &text).with_context(|| format!("writing {}", path.display()))?;
         println!("{text}");
         Ok(())
     }
 
-    fn measure(&self, agents: u32) -> Result<Measured> {
+    fn measure(&self, agents: u32, batch: u32) -> Result<Measured> {
         let plane = Program::ControlPlane.path();
         let fleet = plane.with_file_name("examples").join("fleet");
         let mut measure = command::new(fleet);
         measure.arg("--control-plane").arg(plane).args(["--manifest", MANIFEST]);
-        let numbers =
-            [("--agents", agents), ("--first", self.agents), ("--jobs", self.jobs), ("--runs", self.runs)];
+        let numbers = [
+            ("--agents", agents),
+            ("--first", self.agents),
+            ("--jobs", self.jobs),
+            ("--batch", batch),
+            ("--runs", self.runs),
+        ];
         for (flag, number) in numbers {
             measure.args([flag, &number.to_string()]);
         }

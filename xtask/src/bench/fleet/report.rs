@@ -13,12 +13,12 @@ const INTRODUCTION: &str = "# Many agents on fake API servers
 Whole agents, from boot to spool, run in one process against fake API servers in that process: each keeps RayJobs, Leases and one
 node without disk or admission, and says of a RayJob that it runs and then that it has succeeded. The control plane and its Postgres
 are the real programs with their defaults, but for finished RayJobs, which go after 30 s. Every agent is enrolled and accepted
-with a token of its own cluster and speaks gRPC over TLS. Jobs are submitted one by one over HTTPS. Control plane, Postgres, agents,
-fakes and the generator share this machine, so real clusters leave more of it to the control plane. Written by `make bench-fleet`.
+with a token of its own cluster and speaks gRPC over TLS. Jobs are submitted over HTTPS, one by one and in lists. Control plane,
+Postgres, agents, fakes and the generator share this machine, so real clusters leave more of it to the control plane. Written by `make bench-fleet`.
 ";
 
 /// As Markdown.
-pub fn text(few: &Measured, many: &Measured, jobs: u32) -> Result<String> {
+pub fn text(single: &Measured, few: &Measured, many: &Measured, jobs: u32) -> Result<String> {
     let mut text = format!("{INTRODUCTION}\n");
     let rustc = command::output(command::new("rustc").arg("--version"))?;
     writeln!(text, "Machine: {}. {}, Postgres {}.\n", machine()?, rustc.trim(), few.postgres)?;
@@ -30,17 +30,26 @@ pub fn text(few: &Measured, many: &Measured, jobs: u32) -> Result<String> {
         f64::from(few.run_ms) / 1_000.0,
         few.runs.len()
     )?;
-    writeln!(text, "| | {} agents | {} agents |\n|---|---|---|", few.agents, many.agents)?;
+    writeln!(text, "| | {} | {} | {} |\n|---|---|---|---|", way(single), way(few), way(many))?;
     for (name, of) in ROWS {
-        writeln!(text, "| {name} | {} | {} |", middle(&few.runs, of)?, middle(&many.runs, of)?)?;
+        let [single, few, many] = [single, few, many].map(|measured| middle(&measured.runs, of));
+        writeln!(text, "| {name} | {} | {} | {} |", single?, few?, many?)?;
     }
     let rate = |measured: &Measured| middle_of(&measured.runs, |run| run.made_per_s);
     let drop = 100.0 * (1.0 - rate(many)? / rate(few)?);
-    writeln!(text, "\nJobs a second to the object, each burst: {}; {}.", each(few), each(many))?;
+    let each = [single, few, many].map(each).join("; ");
+    writeln!(text, "\nJobs a second to the object, each burst: {each}.")?;
     writeln!(text, "With {} agents the rate is {drop:.0} % lower than with {}.", many.agents, few.agents)?;
     writeln!(text, "{}", memory(many))?;
     writeln!(text, "Writes for each job at the API servers: {}.", writes(few))?;
     Ok(text)
+}
+
+fn way(measured: &Measured) -> String {
+    match measured.batch {
+        1 => format!("{} agents, one by one", measured.agents),
+        batch => format!("{} agents, lists of {batch}", measured.agents),
+    }
 }
 
 type Row = (&'static str, fn(&Burst) -> f64);
@@ -65,7 +74,7 @@ fn middle(runs: &[Burst], of: fn(&Burst) -> f64) -> Result<String> {
 
 fn each(measured: &Measured) -> String {
     let rates: Vec<String> = measured.runs.iter().map(|run| format!("{:.0}", run.made_per_s)).collect();
-    format!("{} with {} agents", rates.join(", "), measured.agents)
+    format!("{} with {}", rates.join(", "), way(measured))
 }
 
 fn memory(measured: &Measured) -> String {
@@ -93,7 +102,7 @@ mod tests {
     use super::*;
     use crate::bench::fleet::Cpu;
 
-    fn measured(agents: u32, rates: &[f64]) -> Measured {
+    fn measured(agents: u32, batch: u32, rates: &[f64]) -> Measured {
         let burst = |rate: &f64| Burst {
             submitted_per_s: 2.0 * rate,
             made_per_s: *rate,
@@ -106,6 +115,7 @@ mod tests {
             added: agents - 10,
             run_ms: 2_000,
             connections: 16,
+            batch,
             memory_before: 100 << 20,
             memory_after: 149 << 20,
             memory_end: 200 << 20,
@@ -116,14 +126,16 @@ mod tests {
 
     #[test]
     fn report_holds_the_medians_the_drop_and_the_memory_of_one_agent() {
-        let text =
-            text(&measured(10, &[900.0, 1_000.0, 1_100.0]), &measured(500, &[850.0, 1_500.0, 100.0]), 5_000);
-        let text = text.unwrap();
+        let single = measured(10, 1, &[400.0, 500.0, 600.0]);
+        let few = measured(10, 100, &[900.0, 1_000.0, 1_100.0]);
+        let many = measured(500, 100, &[850.0, 1_500.0, 100.0]);
+        let text = text(&single, &few, &many, 5_000).unwrap();
         for part in [
-            "| jobs/s from submission to the RayJob object | 1000 | 850 |",
+            "| | 10 agents, one by one | 10 agents, lists of 100 | 500 agents, lists of 100 |",
+            "| jobs/s from submission to the RayJob object | 500 | 1000 | 850 |",
             "the rate is 15 % lower",
             "102 KiB for each",
-            "900, 1000, 1100 with 10 agents",
+            "900, 1000, 1100 with 10 agents, lists of 100",
             "POST rayjobs 1.00",
         ] {
             assert!(text.contains(part), "{part}: {text}");
