@@ -49,8 +49,8 @@ fn small_work_of_a_few_gpus_goes_before_as_long_work_of_many() {
 
 #[test]
 fn long_work_that_has_waited_long_goes_before_short_work_that_has_not() {
-    assert_eq!(order(vec![job("a", 1, 30, Some(9)), job("a", 2, 0, Some(1))]), [1, 2]);
-    assert_eq!(order(vec![job("a", 1, 3, Some(9)), job("a", 2, 0, Some(1))]), [2, 1]);
+    assert_eq!(order(vec![job("a", 1, 300, Some(9)), job("a", 2, 0, Some(1))]), [1, 2]);
+    assert_eq!(order(vec![job("a", 1, 30, Some(9)), job("a", 2, 0, Some(1))]), [2, 1]);
 }
 
 #[test]

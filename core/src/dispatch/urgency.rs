@@ -1,8 +1,8 @@
 //! Urgency: which of two jobs goes first where neither a guarantee nor a priority tells them apart.
 //!
 //! Owns the trade of short against old work: the size of a job, which is what it asks for times how long it is expected to run,
-//! over a patience that grows with its wait. So short work goes first, and everybody's turn comes. Invariant: made of sums,
-//! products and quotients only, so equal on every machine. Shared by the running dispatcher and the book of replays.
+//! over a patience that grows with the root of its wait. So short work goes first, and everybody's turn comes. Invariant: made
+//! of sums, products, quotients and roots only, so equal on every machine. Shared by the running dispatcher and the book of replays.
 //! Fails by a wrong expectation, which only moves a job in its line; repaired by its wait.
 
 use std::cmp::Reverse;
@@ -14,7 +14,8 @@ use crate::{
     time::Timestamp,
 };
 
-/// The wait that halves the weight of a job's size, in milliseconds. Measured: docs/benchmarks/replay.md.
+/// After three such waits, in milliseconds, the weight of a job's size is half, after eight a third. Measured:
+/// docs/benchmarks/replay.md.
 pub const PATIENCE_MS: u64 = 2 * 3_600_000;
 
 /// A core counts as this part of a GPU.
@@ -69,9 +70,13 @@ pub(crate) fn pressed(pressure: u64) -> f64 {
     (real(pressure) / 1_000.0).max(1.0).sqrt()
 }
 
+/// From so many waits on, patience grows with the wait and no more with its root only, so that nobody starves: five days.
+const STARVES: f64 = 64.0;
+
 /// What is left of a size after a wait.
 pub(crate) fn impatient(size: f64, waited_ms: u64, patience_ms: u64) -> f64 {
-    size / (1.0 + real(waited_ms) / real(patience_ms.max(1)))
+    let waits = 1.0 + real(waited_ms) / real(patience_ms.max(1));
+    size / waits.sqrt().max(waits / STARVES.sqrt())
 }
 
 /// Exact up to 2⁵³, which is far beyond any time or amount here.
@@ -88,6 +93,12 @@ mod tests {
 
     fn of(gpus: i64, expected: u64, waited: u64) -> Urgency {
         Urgency::of(size(gpus * 1_000, expected), i64::try_from(waited).unwrap_or(0))
+    }
+
+    #[test]
+    fn patience_grows_with_the_root_of_the_wait_and_in_the_end_with_the_wait() {
+        let left = |hours| impatient(8.0, hours * HOUR, PATIENCE_MS);
+        assert_eq!([left(0), left(6), left(16), left(126), left(510)], [8.0, 4.0, 8.0 / 3.0, 1.0, 0.25]);
     }
 
     #[test]

@@ -70,8 +70,8 @@ impl Policy for Squadron<'_> {
         self.book.reclaim(now).iter().filter_map(|stop| usize::try_from(stop.job).ok()).collect()
     }
 
-    fn stopped(&mut self, job: usize, _: Millis) {
-        self.book.stopped(job as u64);
+    fn stopped(&mut self, job: usize, now: Millis) {
+        self.book.stopped(job as u64, now);
     }
 
     fn wake(&self, now: Millis) -> Option<Millis> {
@@ -83,7 +83,6 @@ fn sentence(because: &Because) -> String {
     let class = match because.class {
         Class::Reserved => "kept for it",
         Class::Guaranteed => "within guarantee",
-        Class::Returned => "returns after a stop",
         Class::Borrowing => "borrowing",
     };
     format!(

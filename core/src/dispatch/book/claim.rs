@@ -18,14 +18,16 @@ pub(super) struct Claim {
 }
 
 impl Book {
-    /// The agent confirmed that an attempt was stopped: its room is free, and the job waits again with the age it had. It
-    /// is not learnt from. An unknown job changes nothing.
-    pub fn stopped(&mut self, job: u64) {
+    /// The agent confirmed that an attempt was stopped: its room is free, and the job waits again with the age it had. Its kind
+    /// is not learnt from, but that this job has run so long says more of it than its kind does. An unknown job changes
+    /// nothing.
+    pub fn stopped(&mut self, job: u64, now: super::Millis) {
         let Some(running) = self.running.remove(&job) else { return };
         self.sites[running.site].release(job, &running.parts);
         self.tenants.give_back(running.shape.tenant, running.shape.milli);
         *self.suffered.entry(job).or_default() += 1;
-        let index = self.line_of(running.shape, true);
+        let ran = now.saturating_sub(running.started).max(1).next_power_of_two().max(running.ran);
+        let index = self.line_of(running.shape, ran);
         self.lines[index].join(Ask { job, shape: running.shape, submitted: running.submitted });
         self.touched.push(index);
         self.released = true;

@@ -68,7 +68,7 @@ impl Book {
         let (submitted, job) = self.lines[line].head()?;
         let shape = self.lines[line].shape;
         let class = self.class(line);
-        let predicted = self.predict(shape).millis;
+        let predicted = self.predict_line(line).millis;
         let waited = now.saturating_sub(submitted);
         // The guarantee is free; only what goes beyond it presses.
         let pressure = self.tenants.pressure(shape.tenant, shape.milli);
@@ -83,8 +83,6 @@ impl Book {
             Class::Reserved
         } else if self.tenants.within_guarantee(shape.tenant, shape.milli) {
             Class::Guaranteed
-        } else if self.lines[line].returned {
-            Class::Returned
         } else {
             Class::Borrowing
         }
@@ -96,7 +94,7 @@ impl Book {
         Because {
             class: self.class(line),
             waited: now.saturating_sub(submitted),
-            predicted: self.predict(shape),
+            predicted: self.predict_line(line),
             pressure: self.tenants.pressure(shape.tenant, shape.milli),
             left: self.sites[site].free(shape.models) - shape.milli,
         }

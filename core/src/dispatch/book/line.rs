@@ -8,16 +8,17 @@ use crate::dispatch::book::{Ask, Millis, Shape};
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     pub(super) shape: Shape,
-    /// Its jobs were stopped to make room for others.
-    pub(super) returned: bool,
+    /// How long its jobs ran before they were stopped to make room for others, rounded up to a power of two; 0 if they were
+    /// not.
+    pub(super) ran: Millis,
     jobs: BTreeSet<(Millis, u64)>,
     /// Not before then is it worth looking again for what to stop for it.
     pub(super) rest_until: Millis,
 }
 
 impl Line {
-    pub(super) fn new(shape: Shape, returned: bool) -> Self {
-        Line { shape, returned, jobs: BTreeSet::new(), rest_until: 0 }
+    pub(super) fn new(shape: Shape, ran: Millis) -> Self {
+        Line { shape, ran, jobs: BTreeSet::new(), rest_until: 0 }
     }
 
     pub(super) fn join(&mut self, ask: Ask) {

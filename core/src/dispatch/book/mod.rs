@@ -41,6 +41,9 @@ use crate::dispatch::{
 /// Milliseconds on the caller's clock, which only moves forward.
 pub type Millis = u64;
 
+/// A job that was stopped is expected to run so many times as long as it already had.
+const OUTLASTS: u64 = 8;
+
 /// What makes jobs alike.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Shape {
@@ -102,6 +105,8 @@ struct Running {
     parts: Vec<Part>,
     submitted: Millis,
     started: Millis,
+    /// Of the line that it came from.
+    ran: Millis,
     predicted: Prediction,
 }
 
@@ -112,7 +117,7 @@ pub struct Book {
     tenants: Tenants,
     sites: Vec<Site>,
     lines: Vec<Line>,
-    by_shape: BTreeMap<(Shape, bool), usize>,
+    by_shape: BTreeMap<(Shape, Millis), usize>,
     running: BTreeMap<u64, Running>,
     history: History,
     reservations: Vec<Reservation>,
@@ -154,17 +159,17 @@ impl Book {
         if let Some(why) = self.never(ask.shape) {
             return Err(why);
         }
-        let index = self.line_of(ask.shape, false);
+        let index = self.line_of(ask.shape, 0);
         self.lines[index].join(ask);
         self.touched.push(index);
         Ok(())
     }
 
-    /// Those that were stopped for others wait in a line of their own.
-    fn line_of(&mut self, shape: Shape, returned: bool) -> usize {
+    /// Those that were stopped for others wait in lines of their own, by how long they had run.
+    fn line_of(&mut self, shape: Shape, ran: Millis) -> usize {
         let lines = &mut self.lines;
-        *self.by_shape.entry((shape, returned)).or_insert_with(|| {
-            lines.push(Line::new(shape, returned));
+        *self.by_shape.entry((shape, ran)).or_insert_with(|| {
+            lines.push(Line::new(shape, ran));
             lines.len() - 1
         })
     }
@@ -213,6 +218,15 @@ impl Book {
         }
     }
 
+    /// How long jobs of a line are expected to run. One that was stopped has shown that it runs long.
+    fn predict_line(&self, line: usize) -> Prediction {
+        let Line { shape, ran, .. } = &self.lines[line];
+        let mut found = self.predict(*shape);
+        found.millis = found.millis.max(ran.saturating_mul(OUTLASTS));
+        found.late_millis = found.late_millis.max(found.millis);
+        found
+    }
+
     /// Moves a job from its line to its place.
     fn start(&mut self, line: usize, site: usize, because: Because, now: Millis) -> Option<Start> {
         let ask = self.lines[line].leave()?;
@@ -226,6 +240,7 @@ impl Book {
             parts: parts.clone(),
             submitted: ask.submitted,
             started: now,
+            ran: self.lines[line].ran,
             predicted: because.predicted,
         };
         self.running.insert(ask.job, running);

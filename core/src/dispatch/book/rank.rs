@@ -1,8 +1,8 @@
 //! Rank: the order in which heads of lines are served, and the few constants behind it.
 //!
-//! First those within their tenant's guarantee, then those that were stopped for others, then those that borrow. Within a
-//! class the smallest of `size × √pressure ÷ patience` goes first: size is predicted GPU time, pressure is what the tenant
-//! uses over what it is guaranteed, patience grows with the wait. So short work goes first, nobody who floods goes before others for long, and
+//! First those within their tenant's guarantee, then those that borrow. Within a class the smallest of
+//! `size × √pressure ÷ √patience` goes first: size is predicted GPU time, pressure is what the tenant uses over what it is
+//! guaranteed, patience grows with the wait. So short work goes first, nobody who floods goes before others for long, and
 //! everybody's turn comes.
 
 use crate::dispatch::{
@@ -13,7 +13,7 @@ use crate::dispatch::{
 /// Constants of the order. Times in milliseconds. The defaults were measured: docs/benchmarks/replay.md.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Terms {
-    /// The wait that halves the weight of a job's size.
+    /// After three such waits the weight of a job's size is half, after eight a third.
     pub patience: Millis,
     /// After this wait a gang of [`Terms::large`] within its tenant's guarantee may have a cluster kept for it. Smaller ones
     /// wait longer, in proportion, because the room they need comes up more often.
@@ -24,12 +24,14 @@ pub struct Terms {
     pub large: i64,
     /// Whether borrowing jobs are stopped for tenants that wait below their guarantee.
     pub reclaim: bool,
-    /// Work that a stop loses counts so much against what the waiting head missed, in thousandths.
+    /// Work that a stop loses counts so much against what the waiting head missed, in thousandths: at 50, an hour of lost work
+    /// is worth three minutes of waiting.
     pub price: i128,
-    /// The missing part of what a tenant was owed, in thousandths, at which the price has fallen to the least.
+    /// Only jobs that are expected to run at least so long from now on are stopped. A job that has outlived what was expected
+    /// of it may end any time, and is spared.
+    pub lasting: Millis,
+    /// The missing part of what a tenant was owed, in thousandths, from which on any borrower is stopped for it at once.
     pub tolerance: i128,
-    /// The price never falls below this.
-    pub least_price: i128,
     /// A job runs at least this long before it may be stopped; twice as long after each stop.
     pub protected: Millis,
     /// Clusters that may be kept at one time.
@@ -46,9 +48,9 @@ impl Default for Terms {
             large: 16_000,
             reservations: 1,
             reclaim: true,
-            price: 2_000,
+            price: 50,
+            lasting: 4 * HOUR,
             tolerance: 50,
-            least_price: 200,
             protected: HOUR / 6,
         }
     }
@@ -61,8 +63,6 @@ pub enum Class {
     Reserved,
     /// With this job its tenant stays within its guarantee.
     Guaranteed,
-    /// It was stopped to make room for others, and borrows again.
-    Returned,
     /// With this job its tenant uses what others leave unused.
     Borrowing,
 }
@@ -71,7 +71,7 @@ pub enum Class {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rank {
     pub class: Class,
-    /// Size times pressure over patience. Made of sums, products, quotients and a square root only, so equal
+    /// Size times pressure over patience, the last two as roots. Made of sums, products, quotients and a square root only, so equal
     /// on every machine.
     pub score: f64,
     pub submitted: Millis,
@@ -89,7 +89,7 @@ impl Rank {
     }
 }
 
-/// Size times the root of pressure over patience.
+/// Size times the root of pressure over the root of patience.
 pub(super) fn score(terms: &Terms, shape: Shape, predicted: Millis, waited: Millis, pressure: u64) -> f64 {
     impatient(size(shape.milli, predicted) * pressed(pressure), waited, terms.patience)
 }

@@ -2,8 +2,9 @@
 //!
 //! Everything is decided on paper first: the one cluster and the jobs there whose stop loses least work, and only if the
 //! head then really fits. A job that is not known to write checkpoints loses all it did. Waiting costs something too: a
-//! plan is carried out once what the head missed is worth what would be lost, at a price that falls with how far its
-//! tenant has been below its guarantee ([`Terms`](super::Terms)). Invariants: nobody is pushed below its guarantee, so no
+//! plan is carried out once what the head missed is worth what would be lost ([`Terms`](super::Terms)), and jobs that should
+//! end soon are left to end. A tenant that was below its guarantee for a notable part of what it was owed waits for neither.
+//! Invariants: nobody is pushed below its guarantee, so no
 //! job is stopped whose tenant is within it; none stops that has run less than its protected time, which doubles with
 //! every stop it suffered. Fails by stopping nothing: the head then waits for whatever ends, and is looked at again.
 
@@ -150,6 +151,7 @@ impl Book {
     /// Jobs on a cluster that may be stopped for a line, the youngest first.
     fn victims(&self, line: usize, site: usize, now: Millis) -> Vec<Victim> {
         let shape = self.lines[line].shape;
+        let wronged = self.is_wronged(shape.tenant);
         let here = self.sites[site].jobs(shape.models).filter_map(|(job, milli)| {
             let running = self.running.get(&job)?;
             let ran = now.saturating_sub(running.started);
@@ -157,10 +159,21 @@ impl Book {
         });
         let mut victims: Vec<Victim> = here
             .filter(|victim| victim.tenant != shape.tenant && victim.ran >= self.protected(victim.job))
-            .filter(|victim| !self.is_stopping(victim.job))
+            .filter(|victim| !self.is_stopping(victim.job) && (wronged || self.lasts(victim)))
             .collect();
         victims.sort_unstable();
         victims
+    }
+
+    /// Whether the tenant was below its guarantee for too much of what it was owed.
+    fn is_wronged(&self, tenant: usize) -> bool {
+        self.accounts[tenant].error() >= self.terms.tolerance
+    }
+
+    /// Whether a job is expected to hold its room for long, so that stopping it is worth more than a little patience.
+    fn lasts(&self, victim: &Victim) -> bool {
+        let expected = self.running.get(&victim.job).map_or(0, |running| running.predicted.millis);
+        expected.saturating_sub(victim.ran) >= self.terms.lasting
     }
 
     /// How long a job runs at least before it may be stopped.
@@ -168,14 +181,13 @@ impl Book {
         protected(self.terms.protected, self.suffered.get(&job).copied().unwrap_or(0))
     }
 
-    /// Whether what the head missed so far is worth what the plan loses.
+    /// Whether what the head missed so far is worth what the plan loses; always, if its tenant was wronged.
     fn worth(&self, line: usize, plan: &Plan, now: Millis) -> bool {
         let Some((submitted, _)) = self.lines[line].head() else { return false };
         let shape = self.lines[line].shape;
         let missed = i128::from(shape.milli) * i128::from(now.saturating_sub(submitted));
-        let left = (self.terms.tolerance - self.accounts[shape.tenant].error()).max(0);
-        let falling = self.terms.price * left / self.terms.tolerance.max(1);
-        plan.lost.saturating_mul(falling.max(self.terms.least_price)) <= missed.saturating_mul(1_000)
+        self.is_wronged(shape.tenant)
+            || plan.lost.saturating_mul(self.terms.price) <= missed.saturating_mul(1_000)
     }
 
     fn commit(&mut self, line: usize, plan: Plan, paper: &mut Paper, now: Millis) -> Vec<Stop> {

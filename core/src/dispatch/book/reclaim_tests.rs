@@ -9,9 +9,12 @@ use super::{tests::*, *};
 /// Stops cost nothing to decide, so that every test sees them at once.
 fn eager(gpus: &[i64], teams: usize) -> Book {
     let mut book = book(gpus, teams);
-    book.terms = Terms { price: 0, least_price: 0, ..Terms::default() };
+    book.terms = Terms { price: 0, tolerance: 0, ..Terms::default() };
     book
 }
+
+/// More than all of what a tenant was owed.
+const NEVER: i128 = 2_000;
 
 fn minutes(minutes: u64) -> Millis {
     minutes * 60_000
@@ -55,7 +58,7 @@ fn room_and_quota_are_free_only_after_the_stop_is_confirmed() {
     assert_eq!(stopped(&book.reclaim(now)), [1]);
     assert_eq!((book.decide(now + 1), book.sites()[0].free(u64::MAX)), (vec![], 0));
     assert_eq!(book.tenants().used(1), 8 * GPU);
-    book.stopped(1);
+    book.stopped(1, now);
     assert_eq!(book.tenants().used(1), 4 * GPU);
     let starts = book.decide(now + 30_000);
     assert_eq!((started(&starts), book.waiting()), (vec![9], 1));
@@ -73,10 +76,10 @@ fn what_comes_free_is_kept_for_the_claim() {
     book.decide(now);
     assert_eq!(stopped(&book.reclaim(now)), [6, 7]);
     book.arrive(ask(21, 2, 1, now)).unwrap();
-    book.stopped(7);
+    book.stopped(7, now);
     assert_eq!(book.decide(now + 1), [], "one of two GPUs is there, and it is not for job 21");
     assert_eq!(book.why(shape(2, 1), now + 1), [Why::Claimed { site: 0 }]);
-    book.stopped(6);
+    book.stopped(6, now);
     assert_eq!(started(&book.decide(now + 2)), [20]);
 }
 
@@ -95,11 +98,11 @@ fn young_jobs_are_protected_and_longer_after_each_stop() {
     book.decide(minutes(2));
     assert_eq!(book.reclaim(minutes(9)), []);
     assert_eq!(stopped(&book.reclaim(minutes(10))), [0], "job 1 is younger, and protected");
-    book.stopped(0);
+    book.stopped(0, minutes(10));
     assert_eq!(started(&book.decide(minutes(10))), [8]);
     book.end(8, minutes(30));
     let back = book.decide(minutes(30));
-    assert_eq!((started(&back), back[0].because.class), (vec![0], Class::Returned));
+    assert_eq!((started(&back), back[0].because.class), (vec![0], Class::Borrowing));
     book.arrive(ask(9, 1, 2, minutes(45))).unwrap();
     book.decide(minutes(45));
     assert_eq!(stopped(&book.reclaim(minutes(45))), [1], "job 0 has run 15 minutes and was stopped before");
@@ -122,7 +125,7 @@ fn jobs_of_a_tenant_within_its_guarantee_never_stop() {
 #[test]
 fn work_that_is_worth_more_than_what_was_missed_goes_on() {
     let mut book = book(&[8], 2);
-    book.terms = Terms { price: 1_000, least_price: 1_000, ..Terms::default() };
+    book.terms = Terms { price: 1_000, lasting: 0, tolerance: NEVER, ..Terms::default() };
     filled(&mut book, &[4, 4]);
     let came = minutes(60);
     book.arrive(ask(9, 1, 4, came)).unwrap();
@@ -130,9 +133,60 @@ fn work_that_is_worth_more_than_what_was_missed_goes_on() {
     assert_eq!(book.reclaim(came + minutes(58)), []);
     // Now it has missed as much as job 1 has done... which grows as fast, so only a price below one is ever met.
     assert_eq!(book.reclaim(came + minutes(1_000)), []);
-    book.terms.least_price = 500;
     book.terms.price = 500;
     assert_eq!(stopped(&book.reclaim(came + minutes(1_002))), [1]);
+}
+
+/// Two jobs of team 0 that run for an hour, which is what is expected of them; team 1 comes after half of it.
+fn half_done(terms: Terms) -> Book {
+    let mut book = book(&[8], 2);
+    book.terms = terms;
+    filled(&mut book, &[4, 4]);
+    book.arrive(ask(9, 1, 4, minutes(30))).unwrap();
+    book.decide(minutes(30));
+    book
+}
+
+#[test]
+fn what_should_end_soon_is_left_to_end() {
+    let terms = Terms { price: 0, lasting: minutes(30), tolerance: NEVER, ..Terms::default() };
+    assert_eq!(half_done(terms).reclaim(minutes(30)).len(), 1);
+    assert_eq!(half_done(terms).reclaim(minutes(32)), [], "less than half an hour of the hour is left");
+    assert_eq!(half_done(terms).reclaim(minutes(300)), [], "and what outlived it may end any time");
+}
+
+#[test]
+fn a_wronged_tenant_waits_for_nothing() {
+    let patient = Terms { price: 1_000_000, lasting: minutes(600), tolerance: 1_000, ..Terms::default() };
+    let stops = half_done(patient).reclaim(minutes(31));
+    assert_eq!(stopped(&stops), [1], "all that team 1 was owed so far is missing");
+    let mut book = half_done(patient);
+    book.end(0, minutes(31));
+    assert_eq!(started(&book.decide(minutes(31))), [9]);
+    book.end(9, minutes(99));
+    book.arrive(ask(10, 0, 4, minutes(99))).unwrap();
+    book.decide(minutes(99));
+    book.arrive(ask(11, 1, 4, minutes(100))).unwrap();
+    book.decide(minutes(100));
+    assert_eq!(book.reclaim(minutes(130)), [], "it had most of what it was owed");
+}
+
+#[test]
+fn a_job_that_was_stopped_is_expected_to_run_long() {
+    let mut book = eager(&[8], 2);
+    filled(&mut book, &[4, 4]);
+    let now = minutes(100);
+    book.arrive(ask(9, 1, 4, now)).unwrap();
+    book.decide(now);
+    assert_eq!(stopped(&book.reclaim(now)), [1]);
+    book.stopped(1, now);
+    book.decide(now);
+    book.end(9, minutes(110));
+    let back = book.decide(minutes(110));
+    assert_eq!(started(&back), [1]);
+    let expected = back[0].because.predicted;
+    assert!(expected.millis >= minutes(8 * 99), "it ran 99 minutes before: {expected:?}");
+    assert_eq!(book.predict(shape(0, 4)).basis, Basis::Nothing, "nothing is learnt of its kind");
 }
 
 proptest! {
@@ -161,7 +215,7 @@ proptest! {
             let (gone, still): (Vec<_>, Vec<_>) = stopping.iter().partition(|(at, _)| *at <= now);
             stopping = still;
             for (_, job) in gone {
-                book.stopped(job);
+                book.stopped(job, now);
                 running.retain(|(_, start)| start.job != job);
             }
             asks.push(ask(job, *team, *gang, now));

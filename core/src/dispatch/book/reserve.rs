@@ -70,7 +70,7 @@ impl Book {
             return None;
         }
         let patience = match self.class(line) {
-            Class::Borrowing | Class::Returned => self.terms.reserve_borrowing,
+            Class::Borrowing => self.terms.reserve_borrowing,
             Class::Guaranteed | Class::Reserved => self.terms.reserve_guaranteed,
         };
         Some(submitted.saturating_add(patience.saturating_mul(large) / milli.min(large)))

@@ -39,7 +39,7 @@ impl Book {
             } else if self.room(site, shape) < shape.milli {
                 reasons.push(Why::Claimed { site });
             } else if let Some(kept) =
-                self.by_shape.get(&(shape, false)).and_then(|line| self.kept_from(*line, site, now))
+                self.by_shape.get(&(shape, 0)).and_then(|line| self.kept_from(*line, site, now))
             {
                 reasons.push(Why::KeptFor { site, job: kept.job, until: kept.expected });
             } else {
