@@ -49,31 +49,16 @@ pub(crate) async fn add(db: &mut PgConnection, ended: &[Held], now: Timestamp) -
     Ok(())
 }
 
-/// The rows of the queues, locked. One that is not there is made first, because what does not exist cannot be locked, and of two
-/// first uses at once one would be written over.
+/// The rows of the queues, locked. One that is not there is made, because what does not exist cannot be locked, and of two first
+/// uses at once one would be written over.
 async fn lock(db: &mut PgConnection, ended: &[Held], now: Timestamp) -> Result<BTreeMap<String, Lately>> {
-    let found = lock_those_there(db, ended).await?;
-    let missing: BTreeSet<&str> =
-        ended.iter().map(|held| held.queue.as_str()).filter(|queue| !found.contains_key(*queue)).collect();
-    if missing.is_empty() {
-        return Ok(found);
-    }
-    sqlx::query(
-        "insert into queue_use (queue, gpu_seconds, at) select queue, 0, $2 from unnest($1::text[]) as s (queue)
-         on conflict (queue) do nothing",
-    )
-    .bind(missing.into_iter().collect::<Vec<_>>())
-    .bind(at(now))
-    .execute(&mut *db)
-    .await?;
-    lock_those_there(db, ended).await
-}
-
-async fn lock_those_there(db: &mut PgConnection, ended: &[Held]) -> Result<BTreeMap<String, Lately>> {
+    let queues: BTreeSet<&str> = ended.iter().map(|held| held.queue.as_str()).collect();
     let rows = sqlx::query(
-        "select queue, gpu_seconds, at from queue_use where queue = any ($1) order by queue for update",
+        "insert into queue_use as u (queue, gpu_seconds, at) select queue, 0, $2 from unnest($1::text[]) as s (queue)
+         on conflict (queue) do update set at = u.at returning queue, gpu_seconds, at",
     )
-    .bind(ended.iter().map(|held| held.queue.as_str()).collect::<Vec<_>>())
+    .bind(queues.into_iter().collect::<Vec<_>>())
+    .bind(at(now))
     .fetch_all(db)
     .await?;
     rows.iter().map(of_row).collect()
