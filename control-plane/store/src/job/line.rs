@@ -102,7 +102,7 @@ impl Store {
                    and submitted_at >= case when -(k.priority::bigint) is distinct from $5 then '-infinity'
                                             when $4::float8 = 0 and k.size = 0 then $6
                                             when $4 = 0 then '-infinity' when k.size = 0 then 'infinity'
-                                            else $3 - make_interval(secs => 1 + least(7200 * (k.size / $4 - 1), 3e9)) end
+                                            else $3 - make_interval(secs => 1 + least(7200 * (k.size / $4 * least(k.size / $4, 8) - 1), 3e9)) end
                    and (-(k.priority::bigint) is distinct from $5 or (",
             urgency!("k.size", "submitted_at", "$3"),
             ", submitted_at, id) > ($4, $6, $7))

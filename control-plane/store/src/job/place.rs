@@ -17,6 +17,13 @@ use squadron_core::{
 
 use crate::{Result, Store, at};
 
+/// How patience grows with the wait, in SQL; its waits are [`PATIENCE_MS`], and one more than have passed.
+macro_rules! patience {
+    ($waits:expr) => {
+        concat!("greatest(sqrt(", $waits, "), ", $waits, " / 8)")
+    };
+}
+
 /// What [`Urgency::value`] is of a job of this size at a moment, in SQL.
 macro_rules! urgency {
     ($size:literal, $submitted:literal, $now:literal) => {
@@ -25,15 +32,19 @@ macro_rules! urgency {
             $size,
             " > 0 then ",
             $size,
-            " / (1::float8 + greatest(trunc(extract(epoch from ",
-            $now,
-            " - ",
-            $submitted,
-            ") * 1000), 0)::float8 / 7200000::float8) else 0 end)"
+            " / ",
+            $crate::job::place::patience!(concat!(
+                "(1::float8 + greatest(trunc(extract(epoch from ",
+                $now,
+                " - ",
+                $submitted,
+                ") * 1000), 0)::float8 / 7200000::float8)"
+            )),
+            " else 0 end)"
         )
     };
 }
-pub(crate) use urgency;
+pub(crate) use {patience, urgency};
 const _: () = assert!(PATIENCE_MS == 7_200_000, "the milliseconds in the macro above");
 
 /// Jobs of a line that are counted one by one.
@@ -277,7 +288,7 @@ async fn count(db: &mut PgConnection, queue: &str, now: Timestamp) -> Result<()>
 
 /// The order of the line, with how many of each part stand before each job and itself.
 macro_rules! marked {
-    ($urgency:literal, $order:literal, $which:literal) => {
+    ($urgency:expr, $order:literal, $which:literal) => {
         concat!(
             "insert into line_mark (queue, negated, urgency, submitted_at, job_id, before)
              select $1, negated, urgency, submitted_at, id,
@@ -312,7 +323,11 @@ async fn mark_by_size(db: &mut PgConnection, queue: &str, now: Timestamp) -> Res
     sqlx::query("set local work_mem = '64MB'").execute(&mut *db).await?;
     sqlx::query("set local statement_timeout = '60s'").execute(&mut *db).await?;
     sqlx::query(marked!(
-        "coalesce(c.size / (1 + greatest(date_part('epoch', $2 - j.submitted_at), 0) / 7200), 0)",
+        concat!(
+            "coalesce(c.size / ",
+            patience!("(1 + greatest(date_part('epoch', $2 - j.submitted_at), 0) / 7200)"),
+            ", 0)"
+        ),
         "negated, urgency, submitted_at, id",
         "before < 128 or before % (1 << floor(log(2, greatest(before / 64, 1)))::integer) = 0 or next is distinct from negated"
     ))

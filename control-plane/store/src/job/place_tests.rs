@@ -17,7 +17,7 @@ const SIZES: [f64; 4] = [600.0, 3_600.0, 2_500.0, 0.0];
 
 /// When the `n`th job was submitted: within the day before now, in no order.
 fn submitted(n: i64) -> Timestamp {
-    NOW.plus_millis(-1_000 * (n * 7_919 % 86_400))
+    NOW.plus_millis(-1_000 * (n * 79_190 % 864_000))
 }
 
 /// So many jobs of four classes in the queue research, of which the second borrows.
@@ -35,7 +35,7 @@ async fn line_of(store: &Store, jobs: i64) {
     sqlx::query(
         "insert into job (id, name, namespace, queue, state, owner, manifest, gang, class_id, submitted_at)
          select md5('j' || n)::uuid, 'j' || n, 'default', 'research', 'queued', 'bob', '', '[]', md5((n % 4 + 1)::text)::uuid,
-                $2 - make_interval(secs => n * 7919 % 86400)
+                $2 - make_interval(secs => n * 79190 % 864000)
          from generate_series(1, $1) n",
     )
     .bind(jobs)
