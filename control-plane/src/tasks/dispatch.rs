@@ -11,7 +11,9 @@ mod classes_tests;
 mod explain;
 mod preempt;
 
-use squadron_core::dispatch::{Input, Plan, plan};
+use std::collections::BTreeMap;
+
+use squadron_core::dispatch::{Input, Plan, plan, preempt::Owed};
 use squadron_store::{
     Result,
     job::{
@@ -19,6 +21,7 @@ use squadron_store::{
         heads::Lost,
         waiting::{self, Snapshot},
     },
+    queue_owed,
     term::{self, Term},
 };
 use uuid::Uuid;
@@ -53,6 +56,7 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
         }
         app.wake.notify(Topic::Desired);
     }
+    keep_accounts(app, &term, &queue_owed::changed(&input.owed, &plan.owed)).await?;
     // What was to stop was chosen for the fleet with all of these placed.
     if whole {
         preempt::carry_out(app, &term, &plan).await?;
@@ -79,6 +83,21 @@ pub async fn sweep(app: &AppState, holder: Uuid) -> Result<Left> {
         .await?;
     tracing::debug!(looked, gone, "classes of which no job waits");
     Ok(Left::Nothing)
+}
+
+/// Notes how far queues are below what they are guaranteed from now on.
+async fn keep_accounts(app: &AppState, term: &Term, accounts: &BTreeMap<String, Owed>) -> Result<()> {
+    if accounts.is_empty() {
+        return Ok(());
+    }
+    app.store
+        .txn("dispatch.owed", &(term, accounts), |db, (term, accounts)| {
+            Box::pin(async move {
+                term::check(db, term).await?;
+                queue_owed::write(db, accounts).await
+            })
+        })
+        .await
 }
 
 /// Gives classes to jobs without one. Answers whether there were any.

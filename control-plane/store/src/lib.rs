@@ -30,6 +30,7 @@ pub mod price;
 #[cfg(test)]
 mod projection_tests;
 pub mod queue;
+pub mod queue_owed;
 mod queue_use;
 pub mod quota;
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     dispatch::{
-        Claim, Cluster, Stake,
+        Claim, Cluster, Stake, gang_total,
         preempt::{Asked, Making},
         soft::Caps,
     },
@@ -17,31 +17,36 @@ use squadron_core::{
     time::Timestamp,
 };
 
-use crate::{Result, at, attempt::attempt_id, desired::next_generations, stamp, stamp_opt};
+use crate::{Result, at, attempt::attempt_id, desired::next_generations, run_time, stamp, stamp_opt};
 
 /// Fills in the stakes of all attempts that hold something.
 pub async fn add_stakes(db: &mut PgConnection, clusters: &mut [Cluster]) -> Result<()> {
     let rows = sqlx::query(
         "select a.job_id, a.number as attempt, a.running_at, a.checkpointed_at, a.assigned_at, a.state = 'stopping' as stopping, a.stop_asked_at,
-                a.makes_room_for, j.name, j.priority, j.submitted_at, j.resumes, j.cancel_requested_at,
+                a.makes_room_for, j.name, j.priority, j.program, j.submitted_at, j.resumes, j.cancel_requested_at,
                 (select count(*) from attempt b where b.job_id = a.job_id and b.state = 'preempted') as stops
          from attempt a join job j on j.id = a.job_id
          where a.ended_at is null or a.makes_room_for in (select job_id from claim)",
     )
-    .fetch_all(db)
+    .fetch_all(&mut *db)
     .await?;
     let mut stakes = BTreeMap::new();
     for row in &rows {
         if let Some(id) = attempt_id(row)? {
-            stakes.insert(id, stake(row)?);
+            stakes.insert(id, (stake(row)?, row.try_get::<String, _>("program")?));
         }
     }
     let held = clusters.iter_mut().flat_map(|one| one.attempts.iter_mut().chain(&mut one.leaving));
+    let (mut staked, mut kinds) = (Vec::new(), Vec::new());
     for held in held {
-        if let Some(stake) = stakes.remove(&held.id) {
+        if let Some((stake, program)) = stakes.remove(&held.id) {
             held.stake = Stake { ended: held.stake.ended, ..stake };
+            kinds.push((held.queue.clone(), gang_total(&held.gang).gpus, program));
+            staked.push(held);
         }
     }
+    let expected = run_time::expected(db, &kinds).await?;
+    staked.into_iter().zip(expected).for_each(|(held, millis)| held.stake.expected_ms = millis);
     Ok(())
 }
 
@@ -52,6 +57,7 @@ fn stake(row: &PgRow) -> Result<Stake> {
         priority: row.try_get("priority")?,
         submitted_at: stamp(row.try_get("submitted_at")?),
         began: stamp_opt(row.try_get("running_at")?),
+        expected_ms: None,
         resumes: row.try_get("resumes")?,
         saved: stamp_opt(row.try_get("checkpointed_at")?),
         stops: u32::try_from(stops).unwrap_or(u32::MAX),

@@ -6,12 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sqlx::{PgConnection, Row, types::Json};
+use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     dispatch::{
         Waiting, gang_total,
-        predict::{Errors, Window},
+        predict::{Errors, Window, outlasting},
     },
+    id::JobId,
     time::Timestamp,
 };
 
@@ -34,7 +35,7 @@ pub(crate) struct Ran {
 }
 
 /// Queue, GPUs and program.
-type Kind = (String, i64, String);
+pub(crate) type Kind = (String, i64, String);
 
 /// What is believed first, second and last of such a job.
 fn kinds(queue: &str, gpus: i64, program: &str) -> [Kind; 3] {
@@ -62,12 +63,42 @@ pub async fn expect(db: &mut PgConnection, waiting: &mut [Waiting]) -> Result<()
     if waiting.is_empty() {
         return Ok(());
     }
-    let of = |job: &Waiting| kinds(&job.queue, gang_total(&job.gang).gpus, &job.program);
-    let windows = read(db, &waiting.iter().flat_map(of).collect()).await?;
+    let of = |job: &Waiting| (job.queue.clone(), gang_total(&job.gang).gpus, job.program.clone());
+    let foretold = expected(db, &waiting.iter().map(of).collect::<Vec<_>>()).await?;
+    waiting.iter_mut().zip(foretold).for_each(|(job, millis)| job.expected_ms = millis);
+    Ok(())
+}
+
+/// How long jobs of these queues, GPUs and programs run, in milliseconds, as far as anything ended that is like them.
+pub(crate) async fn expected(db: &mut PgConnection, jobs: &[Kind]) -> Result<Vec<Option<u64>>> {
+    let of = |(queue, gpus, program): &Kind| kinds(queue, *gpus, program);
+    let windows = read(db, &jobs.iter().flat_map(of).collect()).await?;
+    let found = |job| of(job).iter().find_map(|kind| windows.get(kind)?.expected());
+    Ok(jobs.iter().map(found).collect())
+}
+
+/// Jobs that were stopped to make room for others have shown that they run longer than those like them. Where nothing is known of
+/// those, age alone decides, and goes on to.
+pub async fn outlast(db: &mut PgConnection, waiting: &mut [Waiting]) -> Result<()> {
+    let rows = sqlx::query(
+        "select job_id, max((extract(epoch from ended_at - running_at) * 1000)::bigint) as ran_ms
+         from attempt where job_id = any ($1) and state = 'preempted' and running_at is not null group by job_id",
+    )
+    .bind(waiting.iter().map(|job| job.job.0).collect::<Vec<_>>())
+    .fetch_all(db)
+    .await?;
+    let ran = |row: &PgRow| Ok((JobId(row.try_get("job_id")?), row.try_get("ran_ms")?));
+    let ran = rows.iter().map(ran).collect::<Result<BTreeMap<JobId, Option<i64>>>>()?;
     for job in waiting {
-        job.expected_ms = of(job).iter().find_map(|kind| windows.get(kind)?.expected());
+        let least = ran.get(&job.job).copied().flatten().map_or(0, lasting);
+        job.expected_ms = job.expected_ms.map(|known| known.max(least));
     }
     Ok(())
+}
+
+/// In steps of a factor of two, so that equal jobs stay equal.
+fn lasting(ran_ms: i64) -> u64 {
+    outlasting(u64::try_from(ran_ms).unwrap_or(0).max(1).next_power_of_two())
 }
 
 async fn read(db: &mut PgConnection, kinds: &BTreeSet<Kind>) -> Result<BTreeMap<Kind, Window>> {

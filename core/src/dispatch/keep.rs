@@ -29,6 +29,8 @@ use crate::{
 /// A job that has waited so long for room, in milliseconds, has a cluster kept for it. After less, some job nearly always has,
 /// and what is kept idle makes all others wait: docs/benchmarks/replay.md.
 pub const STARVES_AFTER_MS: i64 = 96 * 3_600_000;
+/// The same for a job that would borrow.
+const BORROWER_STARVES_AFTER_MS: i64 = 336 * 3_600_000;
 
 /// A cluster that is held for the next job of a group.
 #[derive(Debug)]
@@ -123,7 +125,7 @@ impl Pass<'_> {
         let mut found: Vec<((Class, Timestamp, JobId), usize, Hope)> = Vec::new();
         for (index, group) in self.groups.iter().enumerate() {
             let Some(job) = group.head().filter(|job| old(job)) else { continue };
-            if let Some(hope) = self.hope(job, group.place) {
+            if let Some(hope) = self.patient_hope(job, group.place) {
                 let class = self.class(group.place, &hope.charge);
                 found.push(((class, job.submitted_at, job.job), index, hope));
             }
@@ -155,10 +157,20 @@ impl Pass<'_> {
         })
     }
 
-    /// The cluster where least work has to end before the job fits.
-    fn hope(&self, job: &Waiting, place: Option<Place>) -> Option<Hope> {
+    /// Where the job would go, if it has waited long enough for what it asks of its quota.
+    fn patient_hope(&self, job: &Waiting, place: Option<Place>) -> Option<Hope> {
+        let hope = self.hope(job, place, STARVES_AFTER_MS)?;
+        if place.is_none_or(|place| self.quotas.is_guaranteed(place, &hope.charge)) {
+            return Some(hope);
+        }
+        let old = self.input.now.millis_since(job.submitted_at) >= BORROWER_STARVES_AFTER_MS;
+        old.then(|| self.hope(job, place, BORROWER_STARVES_AFTER_MS)).flatten()
+    }
+
+    /// The cluster where least work has to end before the job fits, that was there when it had waited so long.
+    fn hope(&self, job: &Waiting, place: Option<Place>, after_ms: i64) -> Option<Hope> {
         let limits = self.quotas.limits(place);
-        let since = job.submitted_at.plus_millis(STARVES_AFTER_MS);
+        let since = job.submitted_at.plus_millis(after_ms);
         let sites = self.sites.iter().enumerate().filter(|(_, site)| site.may_take(job));
         let hopes = sites.filter_map(|(index, site)| {
             let hope = hope_at((index, site), job, &limits, since, self.prices())?;

@@ -27,6 +27,7 @@ mod node_tests;
 #[cfg(test)]
 mod order_tests;
 mod outlook;
+pub mod owed;
 mod pack;
 mod plan;
 #[cfg(test)]
@@ -116,6 +117,8 @@ pub struct Input {
     pub terms: preempt::Terms,
     /// What queues used lately of attempts that have ended.
     pub lately: BTreeMap<String, lately::Lately>,
+    /// How far queues with a guarantee were below it; one that is not here counts as new.
+    pub owed: BTreeMap<String, preempt::Owed>,
     pub now: Timestamp,
 }
 
@@ -130,6 +133,7 @@ impl Default for Input {
             claims: Vec::new(),
             terms: preempt::Terms::default(),
             lately: BTreeMap::new(),
+            owed: BTreeMap::new(),
             now: Timestamp(0),
         }
     }
@@ -346,6 +350,8 @@ pub struct Plan {
     pub lifts: Vec<preempt::Lift>,
     /// Jobs for which no room is kept any more.
     pub dropped: Vec<JobId>,
+    /// How far queues with a guarantee are below it from now on, if any queue may have others stopped.
+    pub owed: BTreeMap<String, preempt::Owed>,
     /// All jobs of some shape that were read are placed, and more of it wait. Nothing was placed after that, nobody is asked
     /// to stop and nobody is told why it waits, because the next would be one of those: the next pass goes on.
     pub cut: bool,

@@ -57,9 +57,10 @@ fn finished(mut pass: Pass<'_>) -> (Plan, u64) {
 fn moved(pass: &mut Pass<'_>) -> Plan {
     let making = if pass.cut { Vec::new() } else { pass.make_room() };
     let lifts = if pass.cut { Vec::new() } else { pass.lift_caps() };
+    let owed = pass.accounts();
     let assign = std::mem::take(&mut pass.assign);
     let dropped = std::mem::take(&mut pass.claimed.dropped);
-    Plan { assign, blocked: Vec::new(), making, lifts, dropped, cut: pass.cut }
+    Plan { assign, blocked: Vec::new(), making, lifts, dropped, owed, cut: pass.cut }
 }
 
 /// A pass that has placed all that it can.

@@ -15,7 +15,7 @@ use squadron_core::{
         gang_total,
         lately::Lately,
         moves,
-        predict::{History, Kind, Prediction},
+        predict::{History, Kind, Prediction, outlasting},
         preempt::{Asked, Terms},
     },
     id::{AttemptId, ClusterId, JobId},
@@ -40,8 +40,8 @@ const READ: usize = 4;
 /// The label of nodes that names their model.
 const MODEL: &str = "gpu-model";
 
-/// What makes jobs equal to the dispatcher: team, GPUs, thousandths of one, models.
-type Class<'a> = (usize, u32, i64, &'a [String]);
+/// What makes jobs equal to the dispatcher: team, GPUs, thousandths of one, models, and how long they ran before they were stopped.
+type Class<'a> = (usize, u32, i64, &'a [String], Millis);
 
 pub(super) struct Live<'a> {
     trace: &'a Trace,
@@ -54,6 +54,8 @@ pub(super) struct Live<'a> {
     stops: BTreeMap<usize, u32>,
     /// Jobs to be stopped, not yet told to the replay.
     stopping: Vec<usize>,
+    /// How long jobs ran at least before they were stopped, as a power of two.
+    ran: BTreeMap<usize, Millis>,
     history: History,
     /// What was said of jobs that run.
     said: BTreeMap<usize, (Millis, Prediction)>,
@@ -75,6 +77,7 @@ impl<'a> Live<'a> {
             classes: BTreeMap::new(),
             stops: BTreeMap::new(),
             stopping: Vec::new(),
+            ran: BTreeMap::new(),
             history: History::default(),
             said: BTreeMap::new(),
         }
@@ -82,7 +85,7 @@ impl<'a> Live<'a> {
 
     fn class(&self, job: usize) -> Class<'a> {
         let known = &self.trace.jobs[job];
-        (known.team, known.gpus, milli_of(known), &known.models)
+        (known.team, known.gpus, milli_of(known), &known.models, self.ran.get(&job).copied().unwrap_or(0))
     }
 
     fn queue_up(&mut self, job: usize) {
@@ -119,9 +122,10 @@ impl<'a> Live<'a> {
         Kind { tenant: self.trace.jobs[job].team, gpus: self.trace.jobs[job].gpus }
     }
 
-    /// Nothing is expected before anything ended.
+    /// Nothing is expected before anything ended. One that was stopped has shown that it runs long.
     fn expected(&self, job: usize) -> Option<Millis> {
-        self.history.expected(self.kind(job))
+        let least = self.ran.get(&job).map_or(0, |ran| outlasting(*ran));
+        self.history.expected(self.kind(job)).map(|known| known.max(least))
     }
 
     fn waiting(&self, index: usize) -> Waiting {
@@ -154,6 +158,7 @@ impl<'a> Live<'a> {
             name: waits.name,
             submitted_at: waits.submitted_at,
             began: Some(time(now)),
+            expected_ms: waits.expected_ms,
             stops,
             ..Stake::default()
         };
@@ -213,6 +218,7 @@ impl Policy for Live<'_> {
     fn end(&mut self, job: usize, now: Millis) {
         self.leave(job, now);
         self.stops.remove(&job);
+        self.ran.remove(&job);
         if let Some((since, said)) = self.said.remove(&job) {
             self.history.ended(self.kind(job), now.saturating_sub(since), said);
         }
@@ -224,6 +230,7 @@ impl Policy for Live<'_> {
         while !self.classes.is_empty() {
             self.input.waiting = self.heads();
             let plan = moves(&self.input);
+            self.input.owed.clone_from(&plan.owed);
             self.input.claims.retain(|claim| !plan.dropped.contains(&claim.job));
             placed.extend(plan.assign.iter().filter_map(|assign| self.start(assign, now)));
             plan.making.iter().for_each(|making| self.make(making, now));
@@ -241,6 +248,10 @@ impl Policy for Live<'_> {
     fn stopped(&mut self, job: usize, now: Millis) {
         self.leave(job, now);
         *self.stops.entry(job).or_default() += 1;
+        if let Some((since, _)) = self.said.remove(&job) {
+            let ran = now.saturating_sub(since).max(1).next_power_of_two();
+            self.ran.entry(job).and_modify(|known| *known = ran.max(*known)).or_insert(ran);
+        }
         self.queue_up(job);
     }
 

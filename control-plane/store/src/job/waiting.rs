@@ -23,7 +23,7 @@ use super::{
 use crate::{
     Result, Store, at,
     attempt::attempt_id,
-    preempt, queue_use,
+    preempt, queue_owed, queue_use,
     resources::{ALLOCATABLE, PLAIN, resources},
     run_time, stamp, stamp_opt,
 };
@@ -62,6 +62,9 @@ pub async fn snapshot(db: &mut PgConnection, silence: Judge) -> Result<Snapshot>
     let classes = jobs.iter().map(|(job, class)| (job.job, *class)).collect();
     input.waiting = jobs.into_iter().map(|(job, _)| job).collect();
     run_time::expect(db, &mut input.waiting).await?;
+    if input.policy.preempts() {
+        run_time::outlast(db, &mut input.waiting).await?;
+    }
     add_prices(db, &mut input).await?;
     Ok(Snapshot { input, classes, lost, turns })
 }
@@ -128,8 +131,9 @@ pub async fn held(db: &mut PgConnection, silence: Judge) -> Result<Input> {
     let claims = preempt::claims(db).await?;
     let policy = crate::quota::policy(db).await?;
     let lately = queue_use::read(db).await?;
+    let owed = if policy.preempts() { queue_owed::read(db).await? } else { BTreeMap::new() };
     let clusters = clusters.into_values().collect();
-    Ok(Input { clusters, policy, claims, lately, now: silence.now, ..Input::default() })
+    Ok(Input { clusters, policy, claims, lately, owed, now: silence.now, ..Input::default() })
 }
 
 pub(super) type Clusters = BTreeMap<ClusterId, Cluster>;

@@ -33,16 +33,14 @@ pub use crate::dispatch::book::{
     why::Why,
 };
 use crate::dispatch::{
-    book::{account::Account, claim::Claim, line::Line, site::Hold},
-    predict::{Basis, Errors, History, Kind, Prediction},
+    book::{claim::Claim, line::Line, site::Hold},
+    owed::Account,
+    predict::{Basis, Errors, History, Kind, Prediction, outlasting},
     tenants::Tenants,
 };
 
 /// Milliseconds on the caller's clock, which only moves forward.
 pub type Millis = u64;
-
-/// A job that was stopped is expected to run so many times as long as it already had.
-const OUTLASTS: u64 = 8;
 
 /// What makes jobs alike.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -222,7 +220,7 @@ impl Book {
     fn predict_line(&self, line: usize) -> Prediction {
         let Line { shape, ran, .. } = &self.lines[line];
         let mut found = self.predict(*shape);
-        found.millis = found.millis.max(ran.saturating_mul(OUTLASTS));
+        found.millis = found.millis.max(outlasting(*ran));
         found.late_millis = found.late_millis.max(found.millis);
         found
     }

@@ -31,7 +31,7 @@ pub struct Terms {
     /// of it may end any time, and is spared.
     pub lasting: Millis,
     /// The missing part of what a tenant was owed, in thousandths, from which on any borrower is stopped for it at once.
-    pub tolerance: i128,
+    pub tolerance: i64,
     /// A job runs at least this long before it may be stopped; twice as long after each stop.
     pub protected: Millis,
     /// Clusters that may be kept at one time.

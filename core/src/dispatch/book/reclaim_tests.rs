@@ -14,7 +14,7 @@ fn eager(gpus: &[i64], teams: usize) -> Book {
 }
 
 /// More than all of what a tenant was owed.
-const NEVER: i128 = 2_000;
+const NEVER: i64 = 2_000;
 
 fn minutes(minutes: u64) -> Millis {
     minutes * 60_000

@@ -27,7 +27,7 @@ use crate::{
             whatif::{Case, words},
         },
         plan::Pass,
-        preempt::{CUT, waits_for},
+        preempt::{CUT, TOO_EARLY, waits_for},
         site::is_allowed,
         urgency::Urgency,
     },
@@ -84,6 +84,7 @@ fn told(pass: &Pass<'_>, left: Left<'_>) -> Blocked {
     let Left { job, borrows, blockers, .. } = left;
     let mut note = kept_for(pass, job);
     note.push_str(if pass.claimed.cut.contains(&job.job) { CUT } else { "" });
+    note.push_str(if pass.claimed.early.contains(&job.job) { TOO_EARLY } else { "" });
     Blocked { job: job.job, blockers, borrows, note }
 }
 

@@ -164,7 +164,7 @@ fn work_that_started_after_a_gang_starved_does_not_move_the_hold() {
 fn what_borrows_keeps_nothing_while_a_guaranteed_job_waits() {
     let tree =
         [queue("lab", None, None), queue("a", Some("lab"), Some(0)), queue("b", Some("lab"), Some(16))];
-    let mut input = starving(96);
+    let mut input = starving(336);
     input.policy = policy(&tree);
     input.waiting.push(Waiting { submitted_at: input.now, ..job_of("b", 30, 8) });
     let told = plan(&input);

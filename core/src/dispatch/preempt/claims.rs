@@ -31,6 +31,8 @@ pub(in crate::dispatch) struct Claimed<'a> {
     pub(in crate::dispatch) coming: Vec<Coming<'a>>,
     /// Jobs whose claims do not hold any more.
     pub(in crate::dispatch) dropped: Vec<JobId>,
+    /// Jobs that have not missed enough yet for others to be stopped.
+    pub(in crate::dispatch) early: BTreeSet<JobId>,
     /// Jobs for which nobody was found within the steps of the pass.
     pub(in crate::dispatch) cut: BTreeSet<JobId>,
 }

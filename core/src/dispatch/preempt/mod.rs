@@ -14,6 +14,9 @@ mod claims;
 pub(crate) mod cost;
 mod ledger;
 mod paper;
+mod patience;
+#[cfg(test)]
+mod patience_tests;
 #[cfg(test)]
 mod properties;
 mod rules;
@@ -36,10 +39,11 @@ mod world;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::patience::Owed;
 pub use self::shrink::{Lift, Shrink};
 pub(super) use self::{
     claims::{Claimed, Coming},
-    words::{CUT, waits_for},
+    words::{CUT, TOO_EARLY, waits_for},
 };
 use self::{paper::Paper, rules::Rules, search::Found};
 use crate::{
@@ -64,6 +68,14 @@ const MOST_IN_VAIN: usize = 256;
 pub struct Terms {
     /// An attempt runs at least so many milliseconds before it may be stopped; twice as long after each stop.
     pub protected_ms: u64,
+    /// Work that stops lose counts so much against what the waiting job missed, in thousandths: at 50, an hour of lost work is
+    /// worth three minutes of waiting.
+    pub price: i128,
+    /// Only borrowers that are expected to run on for at least so many milliseconds are stopped. One that has outlived what was
+    /// expected of it may end any time, and is spared; one of which nothing is expected is not.
+    pub lasting_ms: u64,
+    /// The missing part of what a queue was owed, in thousandths, from which on borrowers are stopped for it at once.
+    pub tolerance: i64,
     /// Nodes, pods and attempts that one pass looks at to find who must stop, at most.
     pub steps: u64,
 }
@@ -73,7 +85,7 @@ const STEPS: u64 = 40_000_000;
 
 impl Default for Terms {
     fn default() -> Terms {
-        Terms { protected_ms: 600_000, steps: STEPS }
+        Terms { protected_ms: 600_000, price: 50, lasting_ms: 4 * 3_600_000, tolerance: 50, steps: STEPS }
     }
 }
 
@@ -86,6 +98,8 @@ pub struct Stake {
     pub submitted_at: Timestamp,
     /// Since when it runs; nothing before that.
     pub began: Option<Timestamp>,
+    /// How long it is expected to run in all, in milliseconds, as [`Waiting::expected_ms`](super::Waiting).
+    pub expected_ms: Option<u64>,
     /// Its job goes on from its last checkpoint.
     pub resumes: bool,
     /// When it wrote that, as far as it said.
@@ -105,6 +119,7 @@ impl Default for Stake {
             priority: 0,
             submitted_at: Timestamp(0),
             began: None,
+            expected_ms: None,
             resumes: false,
             saved: None,
             stops: 0,
@@ -212,6 +227,11 @@ impl Pass<'_> {
                 Found::Stops(plan) => making.extend(self.claim(group, plan, &mut paper)),
                 Found::Nothing { looked } => {
                     in_vain += usize::from(looked);
+                    self.set_aside(group);
+                }
+                Found::TooEarly => {
+                    in_vain += 1;
+                    self.claimed.early.extend(self.groups[group].head().map(|job| job.job));
                     self.set_aside(group);
                 }
                 Found::Cut => {

@@ -69,6 +69,7 @@ pub(super) fn running(
         saved: resumes.then_some(Timestamp(NOW.0 - minutes / 3 * MINUTE)),
         stops,
         asked: (asked == 0).then_some(Asked { at: NOW, makes_room_for: None }),
+        expected_ms: None,
         ended: None,
     };
     Held { assigned_at: began, stake, ..held_by(number, QUEUES[queue], gpus) }

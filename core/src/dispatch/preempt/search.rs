@@ -35,6 +35,8 @@ pub(super) enum Found<'a> {
     Nothing {
         looked: bool,
     },
+    /// What stops would lose is worth more than what the job missed so far.
+    TooEarly,
     /// The bound of a pass was met before anything was found.
     Cut,
 }
@@ -112,14 +114,17 @@ impl<'a> Pass<'a> {
             );
             uses.extend((says.within != Within::Never).then_some((Use::All, true)));
         }
+        let mut found = Found::Nothing { looked: true };
         for (using, stops) in uses {
             let case = Case { job, place, using, stops };
             let right = Right { job, rule, place, guarantor: None };
-            if let Some(best) = self.cheapest(&sites, case, right, rules, paper)? {
+            let Some(best) = self.cheapest(&sites, case, right, rules, paper)? else { continue };
+            if self.is_worth(case, &best.victims) {
                 return Ok(Found::Stops(best));
             }
+            found = Found::TooEarly;
         }
-        Ok(Found::Nothing { looked: true })
+        Ok(found)
     }
 
     fn comes_anyway(&self, case: Case<'a>, sites: &[usize], paper: &mut Paper<'a>) -> Result<bool, Cut> {

@@ -18,13 +18,13 @@ use crate::{
 const HOUR: i64 = 3_600;
 
 /// Two teams that are guaranteed a half of so many GPUs each; both reclaim.
-fn two_teams(gpus: i64) -> Vec<Queue> {
+pub(super) fn two_teams(gpus: i64) -> Vec<Queue> {
     let team = |name| with(queue(name, Some("lab"), Some(gpus / 2)), Within::Never, Reclaim::Any);
     vec![queue("lab", None, None), team("a"), team("b")]
 }
 
 /// Team a has one job after the other, a minute apart, of these GPUs, as far as they fit.
-fn filled(tree: &[Queue], clusters: &[(&str, i64)], gpus: &[i64]) -> World {
+pub(super) fn filled(tree: &[Queue], clusters: &[(&str, i64)], gpus: &[i64]) -> World {
     let mut world = World::new(tree, clusters, 20);
     for (number, gpus) in (1..).zip(gpus) {
         world.submit(job_of("a", number, *gpus));
@@ -33,7 +33,7 @@ fn filled(tree: &[Queue], clusters: &[(&str, i64)], gpus: &[i64]) -> World {
     world
 }
 
-fn sentence(plan: &crate::dispatch::Plan, number: u128) -> String {
+pub(super) fn sentence(plan: &crate::dispatch::Plan, number: u128) -> String {
     says(plan.blocked.iter().find(|one| one.job.0.as_u128() == number).unwrap())
 }
 

@@ -113,12 +113,16 @@ impl<'a> Pass<'a> {
             let stays = held.stake.asked.is_none() && !paper.gone.contains(&Holder::Gang(held.id));
             stays && cost::age(held, now) >= protected
         });
+        let patient = right.place.is_some_and(|place| self.is_patient(place));
         let beyond = |held: &Held| {
             soft.iter().filter(|soft| soft.held.id == held.id).map(Soft::holder).collect::<Vec<_>>()
         };
         open.filter_map(|held| {
             let place = paper.quotas.limited(&held.queue);
             let kind = right.over(held, place, rules, &paper.quotas)?;
+            if kind == Kind::Reclaim && patient && !self.lasts(held) {
+                return None;
+            }
             let charge = place.map_or_else(Charge::new, |_| paper.quotas.charge_of(cluster, held));
             let parts = [vec![Holder::Gang(held.id)], beyond(held)].concat();
             Some(Victim { held, pod: None, parts, place, charge, kind, lost: cost::lost(held, now) })

@@ -110,6 +110,9 @@ fn told(mut names: Vec<String>) -> String {
 pub(in crate::dispatch) const CUT: &str =
     "; who could stop for it was not found in the steps that a pass has for this";
 
+/// Added to what a job waits for.
+pub(in crate::dispatch) const TOO_EARLY: &str = "; those that borrow are asked to stop for it once it has waited a twentieth of the time that they would lose";
+
 /// What the beneficiary waits for.
 pub(in crate::dispatch) fn waits_for(coming: &Coming<'_>, cluster: &str, now: Timestamp) -> Blocker {
     let names = told(coming.leaving.iter().map(|name| clip(name, 80)).collect());
