@@ -167,6 +167,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use squadron_core::{
         id::{AttemptId, ClusterId},
+        preference::Preferences,
         silence::Judge,
     };
 
@@ -247,6 +248,40 @@ mod tests {
         }
         let found = expected(&store).await;
         assert_eq!((found["like"], found["unlike"], found["elsewhere"]), (Some(30), Some(100), Some(100)));
+    }
+
+    #[tokio::test]
+    async fn a_job_that_was_stopped_is_expected_to_outlast_its_like_where_those_are_known() {
+        let (store, cluster) = two_queues().await;
+        let stopped = job("stopped", "research", "python train.py");
+        ended(&store, cluster, &stopped, 60, "preempted").await;
+        let id = stopped.id;
+        let again = |store: Store| async move {
+            let mut waiting = [Waiting {
+                job: id,
+                name: String::new(),
+                queue: "research".to_owned(),
+                submitted_at: NOW,
+                gang: Vec::new(),
+                pinned: None,
+                preferences: Preferences::default(),
+                priority: 0,
+                program: String::new(),
+                expected_ms: None,
+                manifest: 0,
+                behind: 0,
+            }];
+            let mut db = store.pool().acquire().await.unwrap();
+            expect(&mut db, &mut waiting).await.unwrap();
+            outlast(&mut db, &mut waiting).await.unwrap();
+            waiting[0].expected_ms
+        };
+        assert_eq!(again(store.clone()).await, None, "nothing is known of its like, so its age decides");
+        for n in 0..3 {
+            let like = job(&format!("t{n}"), "research", "python train.py");
+            ended(&store, cluster, &like, 5, "succeeded").await;
+        }
+        assert_eq!(again(store).await, Some(8 * 65_536), "a minute and a little, eight times");
     }
 
     #[tokio::test]
