@@ -10,7 +10,7 @@ use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     dispatch::{
         Waiting, gang_total,
-        predict::{Errors, Window, outlasting},
+        predict::{Errors, Window, about, outlasting},
     },
     id::JobId,
     time::Timestamp,
@@ -96,9 +96,8 @@ pub async fn outlast(db: &mut PgConnection, waiting: &mut [Waiting]) -> Result<(
     Ok(())
 }
 
-/// In steps of a factor of two, so that equal jobs stay equal.
 fn lasting(ran_ms: i64) -> u64 {
-    outlasting(u64::try_from(ran_ms).unwrap_or(0).max(1).next_power_of_two())
+    outlasting(about(u64::try_from(ran_ms).unwrap_or(0)))
 }
 
 async fn read(db: &mut PgConnection, kinds: &BTreeSet<Kind>) -> Result<BTreeMap<Kind, Window>> {

@@ -14,6 +14,11 @@ const ENOUGH: usize = 3;
 /// Before anything ended, in milliseconds: an hour.
 const UNKNOWN_MS: u64 = 3_600_000;
 
+/// The run time of a job that was stopped, rounded up to a power of two, so that equal jobs stay equal. In milliseconds.
+pub fn about(ran_millis: u64) -> u64 {
+    ran_millis.max(1).next_power_of_two()
+}
+
 /// How long a job is expected to run that was stopped after so long: it has shown that it is a long one. In milliseconds.
 pub fn outlasting(ran_millis: u64) -> u64 {
     ran_millis.saturating_mul(8)

@@ -15,7 +15,7 @@ use squadron_core::{
         gang_total,
         lately::Lately,
         moves,
-        predict::{History, Kind, Prediction, outlasting},
+        predict::{History, Kind, Prediction, about, outlasting},
         preempt::{Asked, Terms},
     },
     id::{AttemptId, ClusterId, JobId},
@@ -249,7 +249,7 @@ impl Policy for Live<'_> {
         self.leave(job, now);
         *self.stops.entry(job).or_default() += 1;
         if let Some((since, _)) = self.said.remove(&job) {
-            let ran = now.saturating_sub(since).max(1).next_power_of_two();
+            let ran = about(now.saturating_sub(since));
             self.ran.entry(job).and_modify(|known| *known = ran.max(*known)).or_insert(ran);
         }
         self.queue_up(job);

@@ -7,7 +7,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::dispatch::book::{Ask, Book, Shape, Start};
+use crate::dispatch::{
+    book::{Ask, Book, Shape, Start},
+    predict::about,
+};
 
 /// Room on a cluster for the head of a line, once the victims are gone.
 #[derive(Clone, Debug)]
@@ -26,7 +29,7 @@ impl Book {
         self.sites[running.site].release(job, &running.parts);
         self.tenants.give_back(running.shape.tenant, running.shape.milli);
         *self.suffered.entry(job).or_default() += 1;
-        let ran = now.saturating_sub(running.started).max(1).next_power_of_two().max(running.ran);
+        let ran = about(now.saturating_sub(running.started)).max(running.ran);
         let index = self.line_of(running.shape, ran);
         self.lines[index].join(Ask { job, shape: running.shape, submitted: running.submitted });
         self.touched.push(index);

@@ -7,6 +7,7 @@
 
 use crate::dispatch::{
     book::{Millis, Shape},
+    preempt::Patience,
     urgency::{PATIENCE_MS, impatient, pressed, size},
 };
 
@@ -24,14 +25,8 @@ pub struct Terms {
     pub large: i64,
     /// Whether borrowing jobs are stopped for tenants that wait below their guarantee.
     pub reclaim: bool,
-    /// Work that a stop loses counts so much against what the waiting head missed, in thousandths: at 50, an hour of lost work
-    /// is worth three minutes of waiting.
-    pub price: i128,
-    /// Only jobs that are expected to run at least so long from now on are stopped. A job that has outlived what was expected
-    /// of it may end any time, and is spared.
-    pub lasting: Millis,
-    /// The missing part of what a tenant was owed, in thousandths, from which on any borrower is stopped for it at once.
-    pub tolerance: i64,
+    /// Asked of tenants that take back what they are guaranteed.
+    pub before_stops: Patience,
     /// A job runs at least this long before it may be stopped; twice as long after each stop.
     pub protected: Millis,
     /// Clusters that may be kept at one time.
@@ -48,9 +43,7 @@ impl Default for Terms {
             large: 16_000,
             reservations: 1,
             reclaim: true,
-            price: 50,
-            lasting: 4 * HOUR,
-            tolerance: 50,
+            before_stops: Patience::default(),
             protected: HOUR / 6,
         }
     }

@@ -167,13 +167,13 @@ impl Book {
 
     /// Whether the tenant was below its guarantee for too much of what it was owed.
     fn is_wronged(&self, tenant: usize) -> bool {
-        self.accounts[tenant].error() >= self.terms.tolerance
+        self.terms.before_stops.is_wronged(&self.accounts[tenant])
     }
 
     /// Whether a job is expected to hold its room for long, so that stopping it is worth more than a little patience.
     fn lasts(&self, victim: &Victim) -> bool {
         let expected = self.running.get(&victim.job).map_or(0, |running| running.predicted.millis);
-        expected.saturating_sub(victim.ran) >= self.terms.lasting
+        self.terms.before_stops.lasts(expected, victim.ran)
     }
 
     /// How long a job runs at least before it may be stopped.
@@ -186,8 +186,7 @@ impl Book {
         let Some((submitted, _)) = self.lines[line].head() else { return false };
         let shape = self.lines[line].shape;
         let missed = i128::from(shape.milli) * i128::from(now.saturating_sub(submitted));
-        self.is_wronged(shape.tenant)
-            || plan.lost.saturating_mul(self.terms.price) <= missed.saturating_mul(1_000)
+        self.is_wronged(shape.tenant) || self.terms.before_stops.is_worth(plan.lost, missed)
     }
 
     fn commit(&mut self, line: usize, plan: Plan, paper: &mut Paper, now: Millis) -> Vec<Stop> {

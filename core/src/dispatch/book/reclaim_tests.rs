@@ -5,12 +5,18 @@
 use proptest::{collection::vec, prelude::*};
 
 use super::{tests::*, *};
+use crate::dispatch::preempt::Patience;
 
 /// Stops cost nothing to decide, so that every test sees them at once.
 fn eager(gpus: &[i64], teams: usize) -> Book {
     let mut book = book(gpus, teams);
-    book.terms = Terms { price: 0, tolerance: 0, ..Terms::default() };
+    book.terms = patient(0, 0, 0);
     book
+}
+
+/// Terms that differ in what is asked before anybody is stopped.
+fn patient(price: i128, lasting_ms: Millis, tolerance: i64) -> Terms {
+    Terms { before_stops: Patience { price, lasting_ms, tolerance }, ..Terms::default() }
 }
 
 /// More than all of what a tenant was owed.
@@ -125,7 +131,7 @@ fn jobs_of_a_tenant_within_its_guarantee_never_stop() {
 #[test]
 fn work_that_is_worth_more_than_what_was_missed_goes_on() {
     let mut book = book(&[8], 2);
-    book.terms = Terms { price: 1_000, lasting: 0, tolerance: NEVER, ..Terms::default() };
+    book.terms = patient(1_000, 0, NEVER);
     filled(&mut book, &[4, 4]);
     let came = minutes(60);
     book.arrive(ask(9, 1, 4, came)).unwrap();
@@ -133,7 +139,7 @@ fn work_that_is_worth_more_than_what_was_missed_goes_on() {
     assert_eq!(book.reclaim(came + minutes(58)), []);
     // Now it has missed as much as job 1 has done... which grows as fast, so only a price below one is ever met.
     assert_eq!(book.reclaim(came + minutes(1_000)), []);
-    book.terms.price = 500;
+    book.terms.before_stops.price = 500;
     assert_eq!(stopped(&book.reclaim(came + minutes(1_002))), [1]);
 }
 
@@ -149,7 +155,7 @@ fn half_done(terms: Terms) -> Book {
 
 #[test]
 fn what_should_end_soon_is_left_to_end() {
-    let terms = Terms { price: 0, lasting: minutes(30), tolerance: NEVER, ..Terms::default() };
+    let terms = patient(0, minutes(30), NEVER);
     assert_eq!(half_done(terms).reclaim(minutes(30)).len(), 1);
     assert_eq!(half_done(terms).reclaim(minutes(32)), [], "less than half an hour of the hour is left");
     assert_eq!(half_done(terms).reclaim(minutes(300)), [], "and what outlived it may end any time");
@@ -157,7 +163,7 @@ fn what_should_end_soon_is_left_to_end() {
 
 #[test]
 fn a_wronged_tenant_waits_for_nothing() {
-    let patient = Terms { price: 1_000_000, lasting: minutes(600), tolerance: 1_000, ..Terms::default() };
+    let patient = patient(1_000_000, minutes(600), 1_000);
     let stops = half_done(patient).reclaim(minutes(31));
     assert_eq!(stopped(&stops), [1], "all that team 1 was owed so far is missing");
     let mut book = half_done(patient);

@@ -4,7 +4,10 @@
 
 use std::cmp::Reverse;
 
-use crate::{dispatch::Held, time::Timestamp};
+use crate::{
+    dispatch::{Held, owed::Account},
+    time::Timestamp,
+};
 
 /// Getting a stopped job going again, in milliseconds: it counts as lost as well.
 const RESTART_MS: u64 = 60_000;
@@ -12,6 +15,42 @@ const RESTART_MS: u64 = 60_000;
 /// How long an attempt runs at least before it may be stopped: `base`, doubled with every stop that its job suffered.
 pub(crate) fn protected(base: u64, stops: u32) -> u64 {
     base.saturating_mul(1 << stops.min(20))
+}
+
+/// What a stop may cost where whoever waits can be asked for a little patience.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Patience {
+    /// Work that a stop loses counts so much against what the waiting head missed, in thousandths: at 50, an hour of lost work
+    /// is worth three minutes of waiting.
+    pub price: i128,
+    /// Only borrowers that are expected to run on for at least so many milliseconds are stopped. One that has outlived what was
+    /// expected of it may end any time, and is spared.
+    pub lasting_ms: u64,
+    /// The missing part of what a tenant was owed, in thousandths, from which on it waits for neither.
+    pub tolerance: i64,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { price: 50, lasting_ms: 4 * 3_600_000, tolerance: 50 }
+    }
+}
+
+impl Patience {
+    /// Whether what was missed is worth what would be lost, both in thousandths of a GPU times milliseconds.
+    pub(crate) fn is_worth(self, lost: i128, missed: i128) -> bool {
+        lost.saturating_mul(self.price) <= missed.saturating_mul(1_000)
+    }
+
+    /// Whether what is expected to run so long, and has run so long, should hold its room for long.
+    pub(crate) fn lasts(self, expected_ms: u64, ran_ms: u64) -> bool {
+        expected_ms.saturating_sub(ran_ms) >= self.lasting_ms
+    }
+
+    /// Whether a tenant with this account was below its guarantee for too much of what it was owed.
+    pub(crate) fn is_wronged(self, account: &Account) -> bool {
+        account.error() >= self.tolerance
+    }
 }
 
 /// Spares whom it can, the dearest first: `enough` says whether the others are enough without the one that it is given.

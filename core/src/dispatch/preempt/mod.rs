@@ -39,12 +39,12 @@ mod world;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::patience::Owed;
 pub use self::shrink::{Lift, Shrink};
 pub(super) use self::{
     claims::{Claimed, Coming},
     words::{CUT, TOO_EARLY, waits_for},
 };
+pub use self::{cost::Patience, patience::Owed};
 use self::{paper::Paper, rules::Rules, search::Found};
 use crate::{
     dispatch::{plan::Pass, site::Open},
@@ -68,14 +68,8 @@ const MOST_IN_VAIN: usize = 256;
 pub struct Terms {
     /// An attempt runs at least so many milliseconds before it may be stopped; twice as long after each stop.
     pub protected_ms: u64,
-    /// Work that stops lose counts so much against what the waiting job missed, in thousandths: at 50, an hour of lost work is
-    /// worth three minutes of waiting.
-    pub price: i128,
-    /// Only borrowers that are expected to run on for at least so many milliseconds are stopped. One that has outlived what was
-    /// expected of it may end any time, and is spared; one of which nothing is expected is not.
-    pub lasting_ms: u64,
-    /// The missing part of what a queue was owed, in thousandths, from which on borrowers are stopped for it at once.
-    pub tolerance: i64,
+    /// Asked of queues that take back what they are guaranteed. A borrower of which nothing is expected is not spared.
+    pub patience: Patience,
     /// Nodes, pods and attempts that one pass looks at to find who must stop, at most.
     pub steps: u64,
 }
@@ -85,7 +79,7 @@ const STEPS: u64 = 40_000_000;
 
 impl Default for Terms {
     fn default() -> Terms {
-        Terms { protected_ms: 600_000, price: 50, lasting_ms: 4 * 3_600_000, tolerance: 50, steps: STEPS }
+        Terms { protected_ms: 600_000, patience: Patience::default(), steps: STEPS }
     }
 }
 

@@ -77,15 +77,14 @@ impl Pass<'_> {
     pub(super) fn is_patient(&self, place: Place) -> bool {
         let Some((place, gpus)) = self.quotas.guaranteed(place) else { return false };
         let known = self.input.owed.get(self.quotas.name(place));
-        known.is_some_and(|owed| {
-            owed.seen(self.input.now, gpus.guarantee).error() < self.input.terms.tolerance
-        })
+        let account = known.map(|owed| owed.seen(self.input.now, gpus.guarantee));
+        account.is_some_and(|account| !self.input.terms.patience.is_wronged(&account))
     }
 
     /// Whether an attempt is expected to hold its room for long, so that stopping it is worth more than a little patience.
     pub(super) fn lasts(&self, held: &Held) -> bool {
-        let left = |expected: u64| expected.saturating_sub(cost::age(held, self.input.now));
-        held.stake.expected_ms.is_none_or(|expected| left(expected) >= self.input.terms.lasting_ms)
+        let (patience, ran) = (self.input.terms.patience, cost::age(held, self.input.now));
+        held.stake.expected_ms.is_none_or(|expected| patience.lasts(expected, ran))
     }
 
     /// Whether what the job missed so far is worth what borrowers would lose.
@@ -97,7 +96,7 @@ impl Pass<'_> {
         }
         let waited = self.input.now.millis_since(case.job.submitted_at).max(0);
         let missed = i128::from(milli(gang_total(&case.job.gang))) * i128::from(waited);
-        lost.saturating_mul(self.input.terms.price) <= missed.saturating_mul(1_000)
+        self.input.terms.patience.is_worth(lost, missed)
     }
 
     /// How every queue with a guarantee stands from now on; nothing where no queue may have others stopped.
