@@ -14,6 +14,7 @@ pub mod fencer;
 pub mod lease;
 pub mod logs;
 pub mod node;
+mod pace;
 pub mod plan;
 pub mod record;
 pub mod spool;

@@ -12,6 +12,9 @@ use squadron_agent::{
 };
 use tracing_subscriber::EnvFilter;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The agent of one Kubernetes cluster in a Squadron fleet.
 #[derive(Parser)]
 #[command(name = "squadron-agent", version, about)]

@@ -8,6 +8,9 @@ use squadron_control_plane::{boot, config::Serve, http};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// One control plane for Ray on many Kubernetes clusters.
 #[derive(Parser)]
 #[command(version, name = "squadron-control-plane")]

@@ -25,6 +25,9 @@ use self::{
     plane::Plane,
 };
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How long a fleet rests before memory is looked at.
 const REST: Duration = Duration::from_secs(20);
 

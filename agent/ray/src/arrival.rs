@@ -57,9 +57,11 @@ pub struct Fault {
 /// Reads a RayJob as the API server has it.
 pub fn read(job: &Value) -> Reading {
     let label = object::label(job, marks::QUEUE);
-    let foreign = label.is_empty() || is_attempt(job) || object::is_deleting(job);
+    if label.is_empty() || is_attempt(job) || object::is_deleting(job) {
+        return Reading::Stranger;
+    }
     let mark = mark(job);
-    if foreign || (mark.is_none() && has_ended(job)) {
+    if mark.is_none() && has_ended(job) {
         return Reading::Stranger;
     }
     match fault(job, label) {
@@ -88,7 +90,8 @@ pub fn mark_of(job: JobId, uid: &str) -> String {
     format!("{job}.{uid}")
 }
 
-fn is_attempt(job: &Value) -> bool {
+/// Whether it says that it is an attempt of a job.
+pub fn is_attempt(job: &Value) -> bool {
     !object::label(job, marks::JOB_ID).is_empty()
 }
 

@@ -14,7 +14,10 @@ use std::{sync::Arc, time::Duration};
 
 use squadron_core::{fact::Fact, job::marks};
 use squadron_ray::{arrival, plan::Event, view::Object};
-use tokio::sync::{Notify, watch};
+use tokio::{
+    sync::{Notify, watch},
+    time::Instant,
+};
 
 pub use picture::{Pictures, hear};
 use plan::{Action, Memory, plan};
@@ -22,6 +25,7 @@ use plan::{Action, Memory, plan};
 use crate::{
     clock,
     controller::{Events, Writer, reference},
+    pace::Pace,
     plan::Policy,
     record::Recorder,
     watch::{Cache, Kind, object},
@@ -45,14 +49,15 @@ pub struct Arrivals {
 impl Arrivals {
     /// Runs until the process ends.
     pub async fn run(self, mut pictures: watch::Receiver<Pictures>) {
-        let mut memory = Memory::default();
+        let (mut memory, mut pace) = (Memory::default(), Pace::new(Instant::now()));
         loop {
-            let pause = if self.cache.is_complete() {
+            let (looked, pause) = if self.cache.is_complete() {
                 let now = pictures.borrow_and_update().clone();
                 self.pass(&now, &mut memory).await
             } else {
-                AFTER_FAILURE
+                (Duration::ZERO, AFTER_FAILURE)
             };
+            tokio::time::sleep(pace.rest(looked, Instant::now())).await;
             tokio::select! {
                 changed = pictures.changed() => if changed.is_err() { return },
                 () = self.wake.notified() => {}
@@ -61,11 +66,15 @@ impl Arrivals {
         }
     }
 
-    /// One full pass; answers when the next must come at the latest.
-    async fn pass(&self, pictures: &Pictures, memory: &mut Memory) -> Duration {
-        let jobs = self.cache.all(Kind::RayJob);
+    /// One full pass; answers how long it looked, and when the next must come at the latest.
+    async fn pass(&self, pictures: &Pictures, memory: &mut Memory) -> (Duration, Duration) {
+        let begun = Instant::now();
+        let mut jobs = self.cache.all(Kind::RayJob);
+        // Nearly all are of attempts, and those are looked at only if they were something else.
+        let spoken_of = |uid: &str| memory.has_told(uid) || pictures.contains_key(uid);
+        jobs.retain(|job| !arrival::is_attempt(job) || spoken_of(object::uid(job)));
         let plan = plan(&jobs, pictures, memory, &self.policy, clock::now());
-        let mut failed = false;
+        let (looked, mut failed) = (begun.elapsed(), false);
         for action in plan.actions {
             let done = self.act(&action).await;
             failed |= !done;
@@ -74,14 +83,15 @@ impl Arrivals {
             }
         }
         memory.keep_only(&jobs, pictures);
-        match plan.wake_at {
+        let pause = match plan.wake_at {
             _ if failed => AFTER_FAILURE,
             Some(at) => {
                 let left = u64::try_from(at.millis_since(clock::now())).unwrap_or(0);
                 Duration::from_millis(left.max(50)).min(RESYNC)
             }
             None => RESYNC,
-        }
+        };
+        (looked, pause)
     }
 
     /// False when the action must be tried again.

@@ -74,6 +74,11 @@ impl Memory {
         }
     }
 
+    /// Whether the object stands, as far as was told.
+    pub fn has_told(&self, uid: &str) -> bool {
+        self.told.contains_key(uid)
+    }
+
     /// Forgets objects that are gone and of which nobody speaks.
     pub fn keep_only(&mut self, jobs: &[Object], pictures: &Pictures) {
         let present: BTreeSet<&str> = jobs.iter().map(|job| object::uid(job)).collect();
@@ -91,7 +96,7 @@ pub struct Plan {
     pub wake_at: Option<Timestamp>,
 }
 
-/// What to do now. `jobs` are all RayJobs that exist.
+/// What to do now. `jobs` are all RayJobs that exist, but for those of attempts of which nobody spoke.
 pub fn plan(jobs: &[Object], pictures: &Pictures, memory: &Memory, policy: &Policy, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
     let mut standing = BTreeSet::new();

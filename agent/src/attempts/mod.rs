@@ -9,7 +9,6 @@ pub(crate) mod fence;
 mod fences;
 mod journal;
 mod observe;
-mod pace;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -36,6 +35,7 @@ use crate::{
     fencer::mark,
     lease::{Lease, Leave},
     logs::Logs,
+    pace::Pace,
     plan::{self, Desired, DesiredAttempt, Observed, Phase, Policy, SeenJob},
     record::Recorder,
     uplink::Applied,
@@ -44,7 +44,6 @@ use crate::{
 
 use acts::{Act, Acted, Ended, Todo, creation_failed};
 use fences::{Fences, Means};
-use pace::Pace;
 pub use store::Store;
 
 /// The full pass is made this often even if nothing woke it.
@@ -127,6 +126,7 @@ impl Attempts {
         // What is wanted is remembered too.
         self.cache.expect_only(&self.store.memory.attempts().map(|(attempt, _)| attempt).collect());
         let mut observed = observe::observe(&self.cache, &self.logs, desired.as_ref(), &self.store.memory);
+        observed.ready.clone_from(&self.accepts.borrow());
         let looked = Instant::now();
         if self.misses_one(desired.as_ref(), &observed) {
             self.read_note(&mut observed).await;

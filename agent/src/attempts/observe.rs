@@ -27,7 +27,8 @@ pub fn observe(cache: &Cache, logs: &Logs, desired: Option<&Desired>, memory: &M
     remains.extend(cache.all(Kind::Pod).iter().filter_map(|found| cache.attempt_or_remains(found)));
     let wanted = desired.into_iter().flat_map(|desired| desired.attempts.keys().copied());
     let known: BTreeSet<AttemptId> = wanted.chain(memory.attempts().map(|(attempt, _)| attempt)).collect();
-    let log_ended = known.into_iter().filter(|attempt| logs.is_settled(*attempt)).collect();
+    let unsettled = logs.unsettled();
+    let log_ended = known.into_iter().filter(|attempt| !unsettled.contains(attempt)).collect();
     Observed { jobs, capped, remains, log_ended, ..Observed::default() }
 }
 

@@ -100,10 +100,11 @@ impl Logs {
         }
     }
 
-    /// Whether nothing of the attempt's log is still to come.
-    pub fn is_settled(&self, attempt: AttemptId) -> bool {
+    /// Attempts of whose logs something is still to come.
+    pub fn unsettled(&self) -> BTreeSet<AttemptId> {
         let settled = lock(&self.0.settled);
-        lock(&self.0.followed).iter().all(|(uid, of)| *of != attempt || settled.contains(uid))
+        let followed = lock(&self.0.followed);
+        followed.iter().filter(|(uid, _)| !settled.contains(*uid)).map(|(_, of)| *of).collect()
     }
 
     async fn follow(&self, source: Source) {

@@ -111,17 +111,26 @@ fn stopped(attempt: AttemptId, observed: &Observed, plan: &mut Plan) {
 
 /// Nothing has its name: it starts, is accepted, or is told to be gone.
 fn start(attempt: &DesiredAttempt, look: &Look<'_>, plan: &mut Plan) {
-    let action = create(attempt, look.policy);
-    let refused = !matches!(action, Action::Create { .. });
-    match look.leave.not_started.get(&attempt.id) {
-        Some(NotStarted::CreatedBefore) => plan.actions.extend(gone(attempt, look.observed)),
-        _ if refused => plan.actions.push(action),
-        // What a life before left of it must be gone first.
-        _ if look.observed.remains.contains(&attempt.id) => {}
-        None => plan.actions.push(action),
-        Some(NotStarted::NotAccepted) => _ = plan.accepts.insert(attempt.id),
+    let accepted = match look.leave.not_started.get(&attempt.id) {
+        Some(NotStarted::CreatedBefore) => return plan.actions.extend(gone(attempt, look.observed)),
         // A newer answer of the control plane comes with the next heartbeat.
-        Some(NotStarted::Late | NotStarted::NoLease) => {}
+        Some(NotStarted::Late | NotStarted::NoLease) => return,
+        Some(NotStarted::NotAccepted) => false,
+        None => true,
+    };
+    if !accepted && look.observed.ready.contains(&attempt.id) {
+        plan.accepts.insert(attempt.id);
+        return;
+    }
+    let action = create(attempt, look.policy);
+    if !matches!(action, Action::Create { .. }) {
+        plan.actions.push(action);
+    } else if look.observed.remains.contains(&attempt.id) {
+        // What a life before left of it must be gone first.
+    } else if accepted {
+        plan.actions.push(action);
+    } else {
+        plan.accepts.insert(attempt.id);
     }
 }
 

@@ -121,6 +121,8 @@ pub struct Observed {
     pub fenced_more: bool,
     /// What it stopped is not known, so nothing is said of what is gone.
     pub note_unread: bool,
+    /// Attempts that the last pass was ready to start: a RayJob can be made of each.
+    pub ready: BTreeSet<AttemptId>,
 }
 
 /// What this agent may do. A pod of a job chooses any service account of its namespace, so whoever may send a job into
