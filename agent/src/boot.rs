@@ -21,7 +21,7 @@ use tokio::{
 
 use crate::{
     arrivals::{Arrivals, Pictures},
-    attempts::{self, Attempts, Store},
+    attempts::{self, Asked, Attempts, Store},
     clock,
     controller::{self, Dashboards, Events, Queue, Setup, Writer},
     lease::Lease,
@@ -60,6 +60,8 @@ struct Bench<'a> {
     lease: Lease,
     /// Attempts that we would start.
     accepts: watching::Sender<BTreeSet<AttemptId>>,
+    /// Wakes the watches to tell everything again.
+    again: Arc<Notify>,
 }
 
 /// Runs until a signal or until a part ends.
@@ -87,6 +89,7 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
         wake_arrivals: Arc::new(Notify::new()),
         lease: Lease::begin(&args.spool, held.epoch, held.renewals),
         accepts: watching::channel(BTreeSet::new()).0,
+        again: Arc::new(Notify::new()),
     };
     let peer =
         Arc::new(Peer::new(args.peer(), key, (spool.epoch(), bench.lease.clone()), home, client.clone()));
@@ -136,6 +139,7 @@ impl Bench<'_> {
                 wake.notify_one();
             }),
             kubernetes_version: home.kubernetes_version.clone(),
+            again: self.again.clone(),
         };
         stand_by("a watch", watch::start(self.client, outlets), parts);
     }
@@ -200,6 +204,7 @@ impl Bench<'_> {
             accepts: self.accepts.clone(),
             notes: Api::namespaced(self.client.clone(), &self.args.pod_namespace),
             wake: self.wake.clone(),
+            asked: Asked::new(self.again.clone()),
         };
         let lease = self.lease.clone();
         parts.spawn(async move {

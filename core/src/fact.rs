@@ -32,6 +32,8 @@ pub enum Fact {
     Listed(ListedFact),
     /// A RayJob that somebody put into the cluster for Squadron to run.
     Arrival(Box<ArrivalFact>),
+    /// The attempts that the cluster holds, told when they are asked for.
+    Holdings(HoldingsFact),
 }
 
 /// A node as the API server has it. `gone` marks its deletion.
@@ -232,6 +234,20 @@ pub struct ListedFact {
     pub uids: Vec<String>,
 }
 
+/// All attempts that a cluster holds or may still start by an older word of the control plane, or a part of them.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HoldingsFact {
+    /// Of the database that asked: nothing that was granted under an older one starts after this was told.
+    pub timeline: u64,
+    /// Something of these exists.
+    pub held: Vec<AttemptId>,
+    /// These were accepted, and nothing of them was seen yet.
+    pub accepted: Vec<AttemptId>,
+    /// Another part follows.
+    pub more: bool,
+}
+
 /// A suspended RayJob with the label of a queue, as it stands in its cluster.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -269,7 +285,12 @@ impl Fact {
             Fact::RayJob(job) => job.attempt,
             Fact::Attempt(step) => Some(step.attempt),
             Fact::Event(event) => event.attempt,
-            Fact::Node(_) | Fact::Kernel(_) | Fact::Inventory(_) | Fact::Listed(_) | Fact::Arrival(_) => None,
+            Fact::Node(_)
+            | Fact::Kernel(_)
+            | Fact::Inventory(_)
+            | Fact::Listed(_)
+            | Fact::Arrival(_)
+            | Fact::Holdings(_) => None,
         }
     }
 
@@ -286,6 +307,7 @@ impl Fact {
             Fact::Inventory(_) => "inventory",
             Fact::Listed(_) => "listed",
             Fact::Arrival(_) => "arrival",
+            Fact::Holdings(_) => "holdings",
         }
     }
 }

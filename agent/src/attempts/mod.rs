@@ -7,6 +7,7 @@
 mod acts;
 pub(crate) mod fence;
 mod fences;
+mod holdings;
 mod journal;
 mod observe;
 mod store;
@@ -44,6 +45,7 @@ use crate::{
 
 use acts::{Act, Acted, Ended, Todo, creation_failed};
 use fences::{Fences, Means};
+pub use holdings::Asked;
 pub use store::Store;
 
 /// The full pass is made this often even if nothing woke it.
@@ -79,6 +81,7 @@ pub struct Attempts {
     pub notes: Api<LeaseObject>,
     /// Woken by every change of an object of ours.
     pub wake: Arc<Notify>,
+    pub asked: Asked,
 }
 
 /// What a pass leaves to the loop.
@@ -128,6 +131,7 @@ impl Attempts {
         let mut observed = observe::observe(&self.cache, &self.logs, desired.as_ref(), &self.store.memory);
         observed.ready.clone_from(&self.accepts.borrow());
         let looked = Instant::now();
+        self.asked.answer(self.lease.asked(), desired.as_ref(), &observed, &self.recorder).await;
         if self.misses_one(desired.as_ref(), &observed) {
             self.read_note(&mut observed).await;
         }

@@ -59,6 +59,7 @@ fn stage() -> Stage {
         accepts: watch::channel(BTreeSet::new()).0,
         notes: Api::namespaced(server.client(), "squadron"),
         wake: Arc::default(),
+        asked: Asked::new(Arc::default()),
         cache,
     };
     Stage { server, attempts, _folder: folder }
@@ -70,7 +71,14 @@ impl Stage {
         let lease = &self.attempts.lease;
         let number = lease.send(asked);
         lease.desired(1, 0);
-        lease.promised(&Promise { number, lease_ms: millis, generation: 1, timeline: 1, renewals: number });
+        lease.promised(&Promise {
+            number,
+            lease_ms: millis,
+            generation: 1,
+            timeline: 1,
+            renewals: number,
+            wants_holdings: false,
+        });
     }
 
     async fn act(&mut self, todo: Todo, fences: &mut Fences) -> Ended {

@@ -91,7 +91,8 @@ fn mark_gone(fact: Fact, now: Timestamp, why: &str) -> Option<Fact> {
         | Fact::Event(_)
         | Fact::Inventory(_)
         | Fact::Listed(_)
-        | Fact::Arrival(_) => None,
+        | Fact::Arrival(_)
+        | Fact::Holdings(_) => None,
     }
 }
 

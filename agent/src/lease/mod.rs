@@ -44,8 +44,11 @@ struct State {
     holder: Holder,
     /// Length of the lease that was promised last, in milliseconds; 0 before the first.
     ttl: u64,
-    /// Newest timeline of the database that was heard of.
+    /// Newest timeline of the database that was heard of, and the one under which the desired state came that is held.
     timeline: u64,
+    under: u64,
+    /// The timeline under which the control plane wants to know what is held; 0 while it does not.
+    asked: u64,
     /// The desired state that is held, and the renewal that it answers.
     generation: u64,
     answers: u64,
@@ -79,7 +82,8 @@ impl Lease {
 
     fn of(holder: Holder, kept: Kept, noted: u64) -> Lease {
         let renewals = noted;
-        let state = State { holder, ttl: 0, timeline: 0, generation: 0, answers: 0, renewals, noted };
+        let [ttl, timeline, under, asked, generation, answers] = [0; 6];
+        let state = State { holder, ttl, timeline, under, asked, generation, answers, renewals, noted };
         let state = Mutex::new(state);
         Lease(Arc::new(Shared { state, kept, promises: watch::channel(0).0 }))
     }
@@ -93,13 +97,18 @@ impl Lease {
         self.state().holder.send(now)
     }
 
-    /// Takes a promise. One of an older timeline may be forgotten by the database and is ignored.
+    /// Takes a promise. One of an older timeline may be forgotten by the database and is ignored; under a newer one nothing
+    /// starts until the next desired state.
     pub fn promised(&self, promise: &Promise) {
         let mut state = self.state();
         if promise.timeline < state.timeline {
             return;
         }
+        if state.timeline == 0 {
+            state.under = promise.timeline;
+        }
         state.timeline = promise.timeline;
+        state.asked = if promise.wants_holdings { promise.timeline } else { 0 };
         let session = state.holder.session();
         if !state.holder.acknowledged(session, promise.number, promise.lease_ms) {
             return;
@@ -138,7 +147,18 @@ impl Lease {
     /// A desired state came, which answers a renewal.
     pub fn desired(&self, generation: u64, answers: u64) {
         let mut state = self.state();
-        (state.generation, state.answers) = (generation, answers);
+        (state.generation, state.answers, state.under) = (generation, answers, state.timeline);
+    }
+
+    /// The database failed over since the desired state came that is held.
+    pub fn is_outlived(&self) -> bool {
+        let state = self.state();
+        state.under < state.timeline
+    }
+
+    /// The timeline under which the control plane wants to know what is held; 0 while it does not.
+    pub fn asked(&self) -> u64 {
+        self.state().asked
     }
 
     /// From now on, every promise.
@@ -175,7 +195,8 @@ impl Lease {
     /// What it says of a desired state; `running` are the attempts whose RayJob exists and has not ended.
     pub fn leave(&self, desired: &Desired, running: &BTreeSet<AttemptId>, now: Tick) -> Leave {
         let state = self.state();
-        let answers = if state.generation == desired.generation { state.answers } else { 0 };
+        let current = state.generation == desired.generation && state.under == state.timeline;
+        let answers = if current { state.answers } else { 0 };
         let refusal = |attempt: &DesiredAttempt| {
             let refused = state.holder.may_start(&grant(attempt, answers), state.ttl, now).err()?;
             Some((attempt.id, refused))

@@ -14,7 +14,14 @@ fn lease(folder: &Path, epoch: u64, boot: &str) -> Lease {
 }
 
 fn promise(number: u64, generation: u64) -> Promise {
-    Promise { number, lease_ms: 60_000, generation, timeline: 1, renewals: 40 + number }
+    Promise {
+        number,
+        lease_ms: 60_000,
+        generation,
+        timeline: 1,
+        renewals: 40 + number,
+        wants_holdings: false,
+    }
 }
 
 fn attempt(on_lost: &str, accepted_by: Option<u64>) -> DesiredAttempt {
@@ -98,6 +105,25 @@ fn an_older_timeline_promises_nothing() {
     lease.promised(&Promise { timeline: 2, ..promise(first, 4) });
     lease.promised(&promise(second, 4));
     assert_eq!(lease.standing(Tick(20)).0, Standing::Held { until: Tick(60_000) });
+}
+
+#[test]
+fn what_was_granted_before_a_failover_does_not_start_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let lease = lease(folder.path(), 7, "b");
+    let number = lease.send(Tick(0));
+    lease.promised(&promise(number, 4));
+    lease.desired(4, number);
+    let granted = || lease.leave(&desired(attempt("wait", Some(7))), &BTreeSet::new(), Tick(10));
+    assert!(granted().not_started.is_empty() && !lease.is_outlived() && lease.asked() == 0);
+    let next = lease.send(Tick(1));
+    lease.promised(&Promise { timeline: 2, wants_holdings: true, ..promise(next, 4) });
+    assert!(!granted().not_started.is_empty() && lease.is_outlived());
+    assert_eq!(lease.asked(), 2);
+    lease.desired(4, next);
+    assert!(granted().not_started.is_empty() && !lease.is_outlived());
+    lease.promised(&Promise { timeline: 2, ..promise(lease.send(Tick(2)), 4) });
+    assert_eq!(lease.asked(), 0, "it was answered");
 }
 
 #[test]

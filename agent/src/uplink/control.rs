@@ -128,7 +128,7 @@ impl Conversation<'_> {
             self.send(Up::FreshToken(self.token.secret().to_owned())).await?;
         }
         self.accept().await?;
-        if self.desired.is_lost() {
+        if self.desired.is_lost() || self.ends.lease.is_outlived() {
             self.send(Up::Resend(Resend {})).await?;
         }
         let load = self.ends.spool.load();

@@ -10,7 +10,7 @@ use kube::{
 };
 use serde_json::Value;
 use squadron_ray::view::Object;
-use tokio::task::JoinSet;
+use tokio::{sync::Notify, task::JoinSet};
 
 use crate::clock::now;
 
@@ -32,6 +32,8 @@ pub struct Outlets {
     /// Called for every object that should be judged again.
     pub wake: Arc<dyn Fn(Target) + Send + Sync>,
     pub kubernetes_version: String,
+    /// Woken when everything is to be told again.
+    pub again: Arc<Notify>,
 }
 
 struct Watch {
@@ -45,6 +47,7 @@ struct Watch {
 pub fn start(client: &Client, outlets: Outlets) -> JoinSet<()> {
     let teller = Arc::new(Teller::new(outlets.facts, outlets.kubernetes_version));
     let mut tasks = JoinSet::new();
+    tasks.spawn(tell_again(teller.clone(), outlets.again));
     for kind in Kind::ALL {
         let watch =
             Watch { kind, cache: outlets.cache.clone(), teller: teller.clone(), wake: outlets.wake.clone() };
@@ -55,6 +58,13 @@ pub fn start(client: &Client, outlets: Outlets) -> JoinSet<()> {
         };
     }
     tasks
+}
+
+async fn tell_again(teller: Arc<Teller>, again: Arc<Notify>) {
+    loop {
+        again.notified().await;
+        teller.again(now()).await;
+    }
 }
 
 type Change = watcher::Event<DynamicObject>;

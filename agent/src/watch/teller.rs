@@ -54,15 +54,23 @@ impl Teller {
         self.told.lock().await.emitters.entry(kind).or_default().list_begins();
     }
 
-    /// Tells what the list no longer holds, then what exists, if every inventoried kind was listed once.
+    /// Tells what the list no longer holds, then what exists.
     pub async fn list_ends(&self, kind: Kind, now: Timestamp, why: &str) {
         let mut told = self.told.lock().await;
         let lost = told.emitters.entry(kind).or_default().list_ends(now, why);
         self.send(lost, now).await;
         told.listed.insert(kind);
-        if INVENTORIED.contains(&kind) && INVENTORIED.iter().all(|kind| told.listed.contains(kind)) {
+        if INVENTORIED.contains(&kind) {
             self.send(told.inventory(&self.kubernetes_version), now).await;
         }
+    }
+
+    /// Tells everything that stands once more, whoever took it may have forgotten it.
+    pub async fn again(&self, now: Timestamp) {
+        let told = self.told.lock().await;
+        let all: Vec<Fact> = told.emitters.values().flat_map(Emitter::facts).cloned().collect();
+        self.send(all, now).await;
+        self.send(told.inventory(&self.kubernetes_version), now).await;
     }
 
     async fn send(&self, facts: impl IntoIterator<Item = Fact>, now: Timestamp) {
@@ -74,8 +82,11 @@ impl Teller {
 }
 
 impl Told {
-    /// What exists, as one fact or in parts.
+    /// What exists, as one fact or in parts; nothing before every inventoried kind was listed once.
     fn inventory(&self, kubernetes_version: &str) -> Vec<Fact> {
+        if !INVENTORIED.iter().all(|kind| self.listed.contains(kind)) {
+            return Vec::new();
+        }
         let uids = |kind| -> Vec<String> {
             self.emitters.get(&kind).into_iter().flat_map(Emitter::uids).cloned().collect()
         };
@@ -151,9 +162,27 @@ mod tests {
         assert_eq!(inventory.pod_uids, ["later", "listed"]);
     }
 
+    #[tokio::test]
+    async fn everything_that_stands_is_told_again_when_it_may_be_forgotten() {
+        let (out, mut facts) = mpsc::channel(20);
+        let teller = Teller::new(out, "v1.34.4".into());
+        for kind in INVENTORIED {
+            teller.list_begins(kind).await;
+            teller.list_ends(kind, Timestamp(1), "").await;
+        }
+        teller.seen(Kind::Pod, pod("a"), Timestamp(2)).await;
+        teller.seen(Kind::Pod, pod("a"), Timestamp(3)).await;
+        teller.again(Timestamp(4)).await;
+        let mut told = Vec::new();
+        while let Ok((at, fact)) = facts.try_recv() {
+            told.push((at.0, fact.kind()));
+        }
+        assert_eq!(told, [(1, "inventory"), (2, "pod"), (4, "pod"), (4, "inventory")]);
+    }
+
     /// The parts of an inventory of so many pods and two nodes.
     fn listed(pods: usize) -> Vec<Fact> {
-        let mut told = Told::default();
+        let mut told = Told { listed: INVENTORIED.into(), ..Told::default() };
         for number in 0..pods {
             told.emitters.entry(Kind::Pod).or_default().seen(pod(&format!("{number:036}")));
         }

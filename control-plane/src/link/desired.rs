@@ -26,7 +26,7 @@ pub enum Look {
     Send(DesiredState),
     /// Another look is to be taken.
     Again,
-    /// The database could not be read.
+    /// The database could not be read, or it may have forgotten what the cluster holds and has yet to tell.
     Unread,
 }
 
@@ -81,6 +81,7 @@ impl Desired {
         match read {
             Err(Unread) => Look::Unread,
             Ok(None) => Look::Nothing,
+            Ok(Some(read)) if read.withheld => Look::Unread,
             Ok(Some(read)) => match self.sender.take(read.moment, read.last, read.more) {
                 Some(head) => Look::Send(state(head, read, answers)),
                 None => Look::Again,
@@ -98,8 +99,7 @@ impl Desired {
         };
         let moment = Moment { generation: u64::try_from(generation).unwrap_or(0), unmarked: 0, timeline: 0 };
         let Some(head) = self.sender.take(moment, None, false) else { return Look::Again };
-        let read =
-            Read { moment, set: rows, removed: Vec::new(), last: None, more: false, unread: Vec::new() };
+        let read = Read { set: rows, ..Read::of(moment) };
         let state = DesiredState { seq: 0, ..state(head, read, answers) };
         if state.encoded_len() + 64 <= DESIRED_LIMIT {
             return Look::Send(state);

@@ -157,6 +157,7 @@ impl Leases {
                     generation: promise.generation,
                     timeline: promise.timeline,
                     renewals: promise.renewals,
+                    wants_holdings: promise.wants_holdings,
                 };
             }
         }

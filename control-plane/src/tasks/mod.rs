@@ -10,6 +10,8 @@ pub mod correlate;
 pub mod dispatch;
 pub mod duty;
 mod estimates;
+#[cfg(test)]
+mod failover_tests;
 pub mod line;
 pub mod lost;
 #[cfg(test)]

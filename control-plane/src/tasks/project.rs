@@ -7,6 +7,7 @@
 //! itself cannot work, every fact waits.
 
 mod apply;
+mod holdings;
 mod scene;
 #[cfg(test)]
 mod tests;

@@ -34,8 +34,12 @@ async fn app() -> AppState {
 }
 
 pub async fn app_with(lease: squadron_core::lease::Terms) -> AppState {
+    app_over(testing::store().await, lease)
+}
+
+pub fn app_over(store: Store, lease: squadron_core::lease::Terms) -> AppState {
     AppState::new(Shared {
-        store: testing::store().await,
+        store,
         wake: Wake::default(),
         identity: ControlPlaneId(Uuid::nil()),
         settings: Settings {

@@ -173,7 +173,8 @@ impl Store {
     pub async fn never_created(&self) -> Result<Vec<JobId>> {
         let ids = sqlx::query_scalar(
             "select a.job_id from attempt a join cluster c on c.id = a.cluster_id join job j on j.id = a.job_id
-             where (j.cancel_requested_at is not null or a.accepted_epoch is null) and a.state = 'stopping' and a.created_at is null and c.applied_generation >= a.released_generation
+             where (j.cancel_requested_at is not null or a.accepted_epoch is null) and a.state = 'stopping' and a.created_at is null
+                   and c.applied_generation >= a.released_generation and c.untold_since is null
              order by a.job_id limit $1",
         )
         .bind(i64::try_from(DUE).unwrap_or(i64::MAX))

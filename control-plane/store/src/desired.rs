@@ -21,6 +21,7 @@ use crate::{
     attempt::{accepted_by, attempt_id},
     cluster::{signed, unsigned},
     job::policy,
+    term::timeline,
 };
 
 /// Attempts of one cluster that are read at a time.
@@ -64,6 +65,16 @@ pub struct Read {
     pub more: bool,
     /// What of the set cannot be read, and what it is taken for.
     pub unread: Vec<(AttemptId, String)>,
+    /// The cluster has yet to tell what it holds, because the database may have forgotten some of it: this is not for it.
+    pub withheld: bool,
+}
+
+impl Read {
+    /// Nothing, as of this moment.
+    pub fn of(moment: Moment) -> Read {
+        let (set, removed, unread) = Default::default();
+        Read { moment, set, removed, last: None, more: false, unread, withheld: false }
+    }
 }
 
 /// The new generations of clusters.
@@ -131,13 +142,19 @@ impl Store {
 
 /// One row more than the limit of an ask shows that there is more; so does one behind the limit of bytes, which comes without
 /// its manifest.
-const CHANGES: &str = "
-    select k.ask, c.desired_generation, c.desired_generation - c.marked_generation as unmarked,
-           ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint as timeline,
+const CHANGES: &str = concat!(
+    "
+    select k.ask, c.desired_generation, c.desired_generation - c.marked_generation as unmarked, now.timeline,
+           c.untold_since is not null or now.is_new as withheld,
            a.job_id, a.attempt, a.changed_generation, a.desired, a.object_name, a.accepted_epoch, a.created, a.bound, a.caps, a.queue, a.namespace,
            a.on_lost, a.before, a.bytes_before, case when a.is_new and a.bytes_before < $9 then a.rayjob end as manifest
     from unnest($1::integer[], $2::uuid[], $3::bigint[], $4::bigint[], $5::uuid[], $6::integer[], $7::bigint[])
          as k (ask, cluster, base, behind, behind_job, behind_number, removed_above)
+    cross join (select timeline, exists (select 1 from failover)
+                    and not exists (select 1 from failover f where f.timeline = t.timeline) as is_new
+                from (select ",
+    timeline!(),
+    " as timeline) t) now
     join cluster c on c.id = k.cluster
     left join lateral (
         select s.*, j.queue, j.namespace, j.on_lost, j.rayjob, coalesce(before.ended_because, '') as before,
@@ -160,7 +177,8 @@ const CHANGES: &str = "
         join job j on j.id = s.job_id
         left join attempt before on before.job_id = s.job_id and before.number = s.attempt - 1
     ) a on true
-    order by k.ask, a.changed_generation, a.job_id, a.attempt";
+    order by k.ask, a.changed_generation, a.job_id, a.attempt"
+);
 
 /// Adds a row to what was read of its ask.
 fn add(read: &mut Option<Read>, row: &PgRow) -> Result<()> {
@@ -169,9 +187,8 @@ fn add(read: &mut Option<Read>, row: &PgRow) -> Result<()> {
         unmarked: unsigned(row.try_get("unmarked")?),
         timeline: unsigned(row.try_get("timeline")?),
     };
-    let empty =
-        Read { moment, set: Vec::new(), removed: Vec::new(), last: None, more: false, unread: Vec::new() };
-    let read = read.get_or_insert(empty);
+    let withheld = row.try_get("withheld")?;
+    let read = read.get_or_insert_with(|| Read { withheld, ..Read::of(moment) });
     let Some(id) = attempt_id(row)? else { return Ok(()) };
     let taken = i64::try_from(read.set.len() + read.removed.len()).unwrap_or(i64::MAX);
     if read.more || taken >= MOST || row.try_get::<i64, _>("bytes_before")? >= BYTES {

@@ -15,6 +15,7 @@ pub mod decision;
 pub mod desired;
 pub mod error;
 pub mod estimate;
+pub mod failover;
 pub mod idempotency;
 pub mod incident;
 pub mod ingest;

@@ -63,9 +63,10 @@ impl Store {
 
     async fn page(&self, clusters: &[ClusterId], silent: bool, after: Option<JobId>) -> Result<Vec<Held>> {
         let rows = sqlx::query(
-            "select a.job_id, a.number as attempt, a.cluster_id, a.accepted_epoch, a.created_at is not null as created,
-                    j.on_lost, j.reason = 'CLUSTER_SILENT' as is_called_silent
-             from attempt a join job j on j.id = a.job_id
+            "select a.job_id, a.number as attempt, a.cluster_id, a.accepted_epoch, j.on_lost,
+                    a.created_at is not null or c.untold_since is not null as created,
+                    j.reason = 'CLUSTER_SILENT' as is_called_silent
+             from attempt a join job j on j.id = a.job_id join cluster c on c.id = a.cluster_id
              where a.ended_at is null and a.job_id in (
                  (select job_id from attempt where ended_at is null and cluster_id = any ($1) and job_id > $2
                   order by job_id limit $3)
@@ -160,14 +161,15 @@ pub async fn lock_last_word(db: &mut PgConnection, cluster: ClusterId) -> Result
     Ok(LastWord { renewal, heard_at: stamp_opt(heard_at) })
 }
 
-/// Those of the attempts of which nothing can have been started, because no acceptance of them is known; none is accepted
-/// until the transaction ends.
+/// Those of the attempts of which nothing can have been started, because no acceptance of them is known or was forgotten; none is
+/// accepted until the transaction ends.
 pub async fn lock_unaccepted(db: &mut PgConnection, attempts: &[AttemptId]) -> Result<BTreeSet<AttemptId>> {
     let (jobs, numbers) = columns(attempts);
     let rows = sqlx::query(
-        "select a.job_id, a.number as attempt, a.accepted_epoch, a.created_at is not null as created
+        "select a.job_id, a.number as attempt, a.accepted_epoch,
+                a.created_at is not null or c.untold_since is not null as created
          from attempt a join unnest($1::uuid[], $2::integer[]) as s (job, number)
-              on a.job_id = s.job and a.number = s.number
+              on a.job_id = s.job and a.number = s.number join cluster c on c.id = a.cluster_id
          order by a.job_id for update of a",
     )
     .bind(jobs)

@@ -159,6 +159,29 @@ impl Server {
         Err(ServerError::Initdb(String::from_utf8_lossy(&output.stderr).trim().chars().take(400).collect()))
     }
 
+    /// A copy of this running server, to be served as its asynchronous standby.
+    #[cfg(feature = "testing")]
+    pub fn standby(&self, data: &Path, socket: &Path) -> io::Result<Server> {
+        for folder in [data, socket] {
+            self.user.own_folder(folder).map_err(io::Error::other)?;
+        }
+        let mut copy = self.user.command(&self.binaries.join("pg_basebackup"));
+        copy.arg("-h").arg(&self.socket).args(["-U", "postgres", "-R", "-X", "stream", "-c", "fast", "-D"]);
+        let done = copy.arg(data).output()?;
+        if !done.status.success() {
+            return Err(io::Error::other(String::from_utf8_lossy(&done.stderr).into_owned()));
+        }
+        Ok(Server { data: data.to_owned(), socket: socket.to_owned(), ..self.clone() })
+    }
+
+    /// `pg_ctl` over the folder.
+    #[cfg(feature = "testing")]
+    pub fn control(&self, arguments: &[&str]) -> Command {
+        let mut command = self.user.command(&self.binaries.join("pg_ctl"));
+        command.arg("-D").arg(&self.data).args(arguments);
+        command
+    }
+
     /// The command that serves the folder in the foreground. `settings` are further `name=value` pairs.
     pub fn command(&self, settings: &[&str]) -> Command {
         let mut command = self.user.command(&self.binaries.join("postgres"));

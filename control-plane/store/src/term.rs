@@ -25,11 +25,13 @@ pub fn name(holder: Uuid) -> u64 {
     holder.as_u64_pair().1
 }
 
+/// The database's timeline, in SQL; a failover moves it.
 macro_rules! timeline {
     () => {
         "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint"
     };
 }
+pub(crate) use timeline;
 
 impl Store {
     /// Keeps a duty that the holder has. None if it has it no more, or the database failed over since.

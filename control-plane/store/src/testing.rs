@@ -6,6 +6,7 @@
 pub mod crowd;
 pub mod fixture;
 pub mod link;
+pub mod pair;
 
 use std::{
     io,
@@ -76,9 +77,8 @@ async fn fresh(throwaway: &Throwaway) -> String {
 }
 
 async fn start() -> Throwaway {
-    let folder =
-        tempfile::Builder::new().prefix("squadron-pg-").tempdir().expect("a temporary folder").keep();
-    let throwaway = tokio::task::spawn_blocking(move || launch(&folder)).await.expect("the launcher");
+    let (server, keeper) = tokio::task::spawn_blocking(|| launch(&folder())).await.expect("the launcher");
+    let throwaway = Throwaway { server, _keeper: keeper };
     await_server(&throwaway.server).await;
     let template = Store::new(throwaway.server.options("template_squadron"));
     template.migrate().await.expect("migrations of the template database");
@@ -86,12 +86,19 @@ async fn start() -> Throwaway {
     throwaway
 }
 
-fn launch(folder: &Path) -> Throwaway {
+/// A fresh folder that the server's user can enter.
+fn folder() -> PathBuf {
+    let folder =
+        tempfile::Builder::new().prefix("squadron-pg-").tempdir().expect("a temporary folder").keep();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(folder, open).expect("a folder that the server's user can enter");
+    std::fs::set_permissions(&folder, open).expect("a folder that the server's user can enter");
+    folder
+}
+
+fn launch(folder: &Path) -> (Server, Child) {
     let server = Server::prepare(&folder.join("data"), &folder.join("s")).expect("a private Postgres");
     let keeper = keep(folder, &server).expect("a shell that keeps the server");
-    Throwaway { server, _keeper: keeper }
+    (server, keeper)
 }
 
 fn keep(folder: &Path, server: &Server) -> io::Result<Child> {

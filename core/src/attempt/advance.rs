@@ -24,8 +24,8 @@ pub fn advance(job: &Job, event: Event<'_>, now: Timestamp) -> Result<Step, Refu
         Event::Silent { verdict } => loss::silent(job, verdict, now),
         Event::Heard => loss::heard(job),
         Event::NothingRuns { proof } => loss::nothing_runs(job, proof, now),
-        Event::Adopted { cluster, cluster_name, number } => {
-            loss::adopted(job, cluster, cluster_name, number, now)
+        Event::Adopted { cluster, cluster_name, number, exists } => {
+            loss::adopted(job, fresh(job, number, cluster, cluster_name, loss::FOUND, now), exists)
         }
         Event::RetentionOver => retention_over(job),
     }?;

@@ -6,10 +6,10 @@
 use crate::{
     attempt::{
         Attempt, AttemptState, Job, Refused,
-        advance::{cancelled, fresh, mark_removed, stopping_sentence},
+        advance::{cancelled, mark_removed, stopping_sentence},
         preempt, reason,
     },
-    id::{AttemptId, ClusterId},
+    id::AttemptId,
     job::JobState,
     lease::{Outlook, Proof, ProofKind, Verdict},
     sentence::{clip, when},
@@ -88,29 +88,26 @@ pub(super) fn fenced(job: &Job, attempt: &Attempt, message: &str, now: Timestamp
     Ok(lost(next, reason::LEASE_ENDED, &why, now))
 }
 
+/// Why an attempt is where nobody placed it, as far as is known.
+pub(super) const FOUND: &str = "it was found there after the database lost its newest commits";
+
 /// A cluster holds an attempt that the database forgot: it is the job's newest.
-pub(super) fn adopted(
-    job: &Job,
-    cluster: ClusterId,
-    cluster_name: &str,
-    number: u32,
-    now: Timestamp,
-) -> Result<Job, Refused> {
+pub(super) fn adopted(job: &Job, found: Attempt, exists: bool) -> Result<Job, Refused> {
     if job.state != JobState::Queued {
         return Err(Refused::NotWaiting(job.state));
     }
-    if job.attempt.as_ref().is_some_and(|attempt| attempt.number >= number) {
-        return Err(Refused::OtherAttempt(AttemptId { job: job.id, number }));
+    if job.attempt.as_ref().is_some_and(|attempt| attempt.number >= found.number) {
+        return Err(Refused::OtherAttempt(AttemptId { job: job.id, number: found.number }));
     }
-    let because = "it was found there after the database lost its newest commits";
     let mut next = job.clone();
-    let mut attempt = fresh(job, number, cluster, cluster_name, because, now);
-    attempt.state = AttemptState::Starting;
-    attempt.created_at = Some(now);
-    next.state = JobState::Starting;
     next.reason = String::new();
-    next.sentence = format!("starting on {cluster_name}: {because}");
-    next.attempt = Some(attempt);
+    next.state = if exists { JobState::Starting } else { JobState::Assigned };
+    next.sentence = format!("{} on {}: {FOUND}", next.state, found.cluster_name);
+    let (state, created_at) = match exists {
+        true => (AttemptState::Starting, Some(found.assigned_at)),
+        false => (AttemptState::Assigned, None),
+    };
+    next.attempt = Some(Attempt { state, created_at, ..found });
     Ok(next)
 }
 

@@ -190,8 +190,8 @@ pub enum Event<'a> {
     Heard,
     /// Nothing of the attempt runs any more, or a second copy is allowed.
     NothingRuns { proof: &'a Proof },
-    /// A cluster holds an attempt that the database forgot in a failover.
-    Adopted { cluster: ClusterId, cluster_name: &'a str, number: u32 },
+    /// A cluster holds an attempt that the database forgot in a failover; `exists`: something of it was seen there.
+    Adopted { cluster: ClusterId, cluster_name: &'a str, number: u32, exists: bool },
     /// The finished RayJob was kept as long as the operator wants.
     RetentionOver,
 }

@@ -54,7 +54,8 @@ pub(super) enum Told {
     Heard,
     /// An operator vouches for attempt 1.
     Vouched,
-    Adopted(u32),
+    /// The number, and whether something of it exists.
+    Adopted(u32, bool),
     Preempted,
 }
 
@@ -81,7 +82,9 @@ fn tell(job: &Job, told: &Told, now: Timestamp) -> Result<Step, Refused> {
             let proof = Proof::operators_word(id(1), &word);
             return advance(job, Event::NothingRuns { proof: &proof }, now);
         }
-        Told::Adopted(number) => Event::Adopted { cluster: east, cluster_name: "east", number: *number },
+        Told::Adopted(number, exists) => {
+            Event::Adopted { cluster: east, cluster_name: "east", number: *number, exists: *exists }
+        }
     };
     advance(job, event, now)
 }
@@ -100,7 +103,11 @@ fn east(fact: Fact) -> Told {
 }
 
 pub(super) fn step_of(step: AttemptStep) -> Told {
-    east(Fact::Attempt(AttemptFact { attempt: id(1), step, message: "namespace not allowed".into() }))
+    step_numbered(1, step)
+}
+
+fn step_numbered(number: u32, step: AttemptStep) -> Told {
+    east(Fact::Attempt(AttemptFact { attempt: id(number), step, message: "namespace not allowed".into() }))
 }
 
 pub(super) fn ray_job(deployment: &str, status: &str) -> Told {
@@ -298,9 +305,18 @@ fn an_attempt_that_the_agent_fenced_is_lost_and_its_job_goes_on() {
 
 #[test]
 fn a_forgotten_attempt_is_adopted_with_its_number() {
-    let adopted = live(job(), &[Told::Adopted(3)]);
+    let adopted = live(job(), &[Told::Adopted(3, true)]);
     assert_eq!((adopted.state, adopted.attempt.as_ref().unwrap().number), (JobState::Starting, 3));
-    assert!(tell(&adopted, &Told::Adopted(4), at(9)).is_err());
+    assert!(tell(&adopted, &Told::Adopted(4, true), at(9)).is_err());
+}
+
+#[test]
+fn a_forgotten_attempt_of_which_nothing_exists_is_given_again() {
+    let adopted = live(job(), &[Told::Adopted(3, false)]);
+    let attempt = adopted.attempt.clone().unwrap();
+    assert_eq!((adopted.state, attempt.number, attempt.created_at), (JobState::Assigned, 3, None));
+    let created = live(adopted, &[step_numbered(3, AttemptStep::Created)]);
+    assert_eq!(created.state, JobState::Starting);
 }
 
 fn any_pods() -> impl Strategy<Value = Vec<PodFact>> {
@@ -329,7 +345,7 @@ fn any_telling() -> impl Strategy<Value = Told> {
         1 => prop::sample::select(vec![10_000_u64, 45_000, 65_000, 90_000]).prop_map(Told::Silent),
         1 => Just(Told::Heard),
         1 => Just(Told::Vouched),
-        1 => (1_u32..4).prop_map(Told::Adopted),
+        1 => (1_u32..4, any::<bool>()).prop_map(|(number, exists)| Told::Adopted(number, exists)),
         1 => Just(ray_cluster_gone()),
         6 => any_ray_job(),
         3 => any_pods().prop_map(pod),

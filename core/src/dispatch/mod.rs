@@ -17,6 +17,7 @@ pub mod estimate;
 mod explain;
 #[cfg(test)]
 mod flood_tests;
+mod forgotten;
 mod group;
 mod keep;
 pub mod lately;
@@ -61,6 +62,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::dispatch::{
     choice::{Choice, Ranked, Refusal, Term},
     explain::{MOST_OVERTAKERS, Place, waits},
+    forgotten::Forgotten,
     keep::STARVES_AFTER_MS,
     outlook::{Outlook, Verdict, outlook},
     plan::{moves, plan},
@@ -119,6 +121,8 @@ pub struct Input {
     pub lately: BTreeMap<String, lately::Lately>,
     /// How far queues with a guarantee were below it; one that is not here counts as new.
     pub owed: BTreeMap<String, preempt::Owed>,
+    /// What the database may have forgotten; absent nearly always.
+    pub forgotten: Option<Forgotten>,
     pub now: Timestamp,
 }
 
@@ -134,6 +138,7 @@ impl Default for Input {
             terms: preempt::Terms::default(),
             lately: BTreeMap::new(),
             owed: BTreeMap::new(),
+            forgotten: None,
             now: Timestamp(0),
         }
     }
@@ -275,6 +280,8 @@ pub enum Cause {
     NoReadyNode,
     /// The cluster is silent.
     ClusterStale,
+    /// It may run already, because the database lost its newest commits.
+    Failover,
 }
 
 impl Cause {
@@ -295,6 +302,7 @@ impl Cause {
             Cause::ClusterFull => "CLUSTER_FULL",
             Cause::NoReadyNode => "NO_READY_NODE",
             Cause::ClusterStale => "CLUSTER_STALE",
+            Cause::Failover => "FAILOVER",
         }
     }
 }

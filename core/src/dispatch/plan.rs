@@ -24,7 +24,11 @@ use crate::{
 
 /// Places what fits and explains the rest. Same snapshot in any order, same plan.
 pub fn plan(input: &Input) -> Plan {
-    counted(input).0
+    let plan = |input: &Input| counted(input).0;
+    match &input.forgotten {
+        Some(forgotten) => forgotten.around(input, plan),
+        None => plan(input),
+    }
 }
 
 /// The plan without its explanations: nobody is told why it waits. The rest is what [`plan`] decides.

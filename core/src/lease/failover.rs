@@ -41,12 +41,12 @@ impl Failover {
             return Ok(());
         }
         let how = match policy {
-            Policy::Fence => format!("or are silent for {}", seconds(terms.expiry())),
-            _ => "or an operator says that they are gone".to_owned(),
+            Policy::Fence => format!("or there was silence for {}", seconds(terms.expiry())),
+            _ => "or an operator says that nothing runs there".to_owned(),
         };
         Err(format!(
-            "the database lost its newest commits in a failover; the job may already run in one of {} that have not told \
-             their inventory since; it waits until they do, {how}",
+            "the database lost its newest commits in a failover, so the job may run already; {} did not tell since what runs \
+             there, and it waits until that is told, {how}",
             crate::sentence::count(open, "cluster")
         ))
     }

@@ -29,9 +29,12 @@ fn entry(at: Timestamp, fact: &Fact, told: &mut Told) -> Option<Entry> {
         Fact::RayCluster(cluster) => ("ray", format!("cluster {}", cluster.uid), of_ray_cluster(cluster)),
         Fact::Pod(pod) => ("pod", format!("pod {}", pod.uid), of_pod(pod)),
         Fact::Event(event) => return of_event(at, event, told),
-        Fact::Node(_) | Fact::Kernel(_) | Fact::Inventory(_) | Fact::Listed(_) | Fact::Arrival(_) => {
-            return None;
-        }
+        Fact::Node(_)
+        | Fact::Kernel(_)
+        | Fact::Inventory(_)
+        | Fact::Listed(_)
+        | Fact::Arrival(_)
+        | Fact::Holdings(_) => return None,
     };
     let news = told.by_object.insert(object, sentence.clone()).as_ref() != Some(&sentence);
     news.then_some(Entry { at, source, sentence })

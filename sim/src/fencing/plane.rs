@@ -230,8 +230,12 @@ impl World {
                 );
             }
             let name = format!("cluster {cluster}");
-            let told =
-                Told::Adopted { cluster: ids::cluster(cluster), cluster_name: &name, number: attempt.number };
+            let told = Told::Adopted {
+                cluster: ids::cluster(cluster),
+                cluster_name: &name,
+                number: attempt.number,
+                exists: true,
+            };
             self.advance(attempt, cluster, told);
         }
         let row = &mut self.postgres.now.jobs[ids::job_index(attempt.job)];

@@ -18,7 +18,7 @@ use squadron_store::{
     node, pod,
 };
 
-use super::{News, scene::Scene};
+use super::{News, holdings, scene::Scene};
 use crate::tasks::arrival;
 
 /// A fact that this version can read, and who told it.
@@ -38,11 +38,16 @@ pub(super) async fn apply<'a>(
     let facts: Vec<Told<'_>> = batches.flat_map(told).collect();
     let named: BTreeSet<Named> =
         facts.iter().filter_map(|told| Some((told.cluster, told.fact.attempt()?))).collect();
-    let held = attempt::held(db, &named).await?;
+    let mut held = attempt::held(db, &named).await?;
     lock(db, &facts, &held).await?;
     for stretch in facts.chunk_by(|one, next| !acts_alone(one.fact) && !acts_alone(next.fact)) {
         match stretch {
-            [one] if acts_alone(one.fact) => apply_alone(db, *one, news).await?,
+            [one] if acts_alone(one.fact) => {
+                apply_alone(db, *one, news).await?;
+                if matches!(one.fact, Fact::Holdings(_)) {
+                    held = attempt::held(db, &named).await?;
+                }
+            }
             many => Scene::read(db, many, &held).await?.play(db, many, news).await?,
         }
     }
@@ -56,6 +61,7 @@ fn told(batch: &Batch) -> impl Iterator<Item = Told<'_>> {
 
 async fn lock(db: &mut PgConnection, facts: &[Told<'_>], held: &BTreeSet<Named>) -> Result<()> {
     let mut jobs: BTreeSet<JobId> = held.iter().map(|(_, attempt)| attempt.job).collect();
+    jobs.extend(facts.iter().flat_map(|told| holdings::jobs(told.fact)));
     let gone = facts.iter().filter_map(|told| match told.fact {
         Fact::Arrival(fact) if fact.gone => Some((told.cluster, fact.uid.as_str())),
         _ => None,
@@ -66,7 +72,7 @@ async fn lock(db: &mut PgConnection, facts: &[Told<'_>], held: &BTreeSet<Named>)
 
 /// Whether the fact has statements of its own: it speaks of all nodes and pods, or of an object with its own rules.
 fn acts_alone(fact: &Fact) -> bool {
-    matches!(fact, Fact::Inventory(_) | Fact::Listed(_) | Fact::Arrival(_))
+    matches!(fact, Fact::Inventory(_) | Fact::Listed(_) | Fact::Arrival(_) | Fact::Holdings(_))
 }
 
 async fn apply_alone(db: &mut PgConnection, told: Told<'_>, news: &mut News) -> Result<()> {
@@ -87,6 +93,7 @@ async fn apply_alone(db: &mut PgConnection, told: Told<'_>, news: &mut News) -> 
             Ok(())
         }
         Fact::Arrival(fact) => arrival::apply(db, cluster, fact, row.at, news).await,
+        Fact::Holdings(fact) => holdings::apply(db, cluster, fact, row.at, news).await,
         _ => Ok(()),
     }
 }

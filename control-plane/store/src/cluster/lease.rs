@@ -13,8 +13,9 @@ use squadron_core::{
 
 use super::{signed, unsigned};
 use crate::{
-    Result, Store,
+    Result, Store, failover,
     loss::{LastWord, lock_last_word},
+    term::timeline,
 };
 
 /// No cluster's agent has noted more.
@@ -38,6 +39,8 @@ pub struct Promise {
     pub generation: u64,
     /// The database's timeline; a failover moves it.
     pub timeline: u64,
+    /// The cluster has yet to tell what it holds under this timeline.
+    pub wants_holdings: bool,
 }
 
 impl Store {
@@ -52,7 +55,7 @@ impl Store {
             .iter()
             .map(|(_, asked)| asked.noted.map(|noted| signed(noted.min(MOST_RENEWALS))))
             .collect();
-        let rows = sqlx::query(
+        let rows = sqlx::query(concat!(
             "with held as (select id from cluster where id = any ($1) order by id for no key update)
              update cluster c set lease_epoch = r.epoch, lease_number = r.number, lease_ms = r.ttl,
                 renewals = greatest(c.renewals, least(coalesce(r.noted + 1, 0), c.renewals + 1))
@@ -61,8 +64,10 @@ impl Store {
              where c.id = held.id and c.id = r.id and c.state = 'active' and c.agent_epoch = r.epoch
                    and (r.epoch, r.number) > (c.lease_epoch, c.lease_number)
              returning c.id, c.lease_epoch, c.lease_number, c.lease_ms, c.renewals, c.desired_generation,
-                       ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint as timeline",
-        )
+                       c.untold_since is not null as wants_holdings, ",
+            timeline!(),
+            " as timeline"
+        ))
         .bind(ids)
         .bind(column(|renewal| renewal.epoch.0))
         .bind(column(|renewal| renewal.number))
@@ -73,8 +78,8 @@ impl Store {
         rows.iter().map(|row| Ok((ClusterId(row.try_get("id")?), promise(row)?))).collect()
     }
 
-    /// A person says that the cluster is dead: the next life of its agent is let in whatever it has counted. False, and nothing
-    /// changes, if the cluster was heard since `before`.
+    /// A person says that the cluster is dead: the next life of its agent is let in whatever it has counted, and nothing that a
+    /// failover forgot runs there. False, and nothing changes, if the cluster was heard since `before`.
     pub async fn forget_renewals(&self, cluster: ClusterId, before: LastWord) -> Result<bool> {
         self.txn("cluster.forget_renewals", &(cluster, before), |db, (cluster, before)| {
             Box::pin(async move {
@@ -83,8 +88,9 @@ impl Store {
                 }
                 sqlx::query("update cluster set renewals = 0 where id = $1")
                     .bind(cluster.0)
-                    .execute(db)
+                    .execute(&mut *db)
                     .await?;
+                failover::settled(db, *cluster).await?;
                 Ok(true)
             })
         })
@@ -128,6 +134,7 @@ fn promise(row: &PgRow) -> Result<Promise> {
         renewals: unsigned(row.try_get("renewals")?),
         generation: unsigned(row.try_get("desired_generation")?),
         timeline: unsigned(row.try_get("timeline")?),
+        wants_holdings: row.try_get("wants_holdings")?,
     })
 }
 

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     Result, Store, at,
     attempt::attempt_id,
-    preempt, queue_owed, queue_use,
+    failover, preempt, queue_owed, queue_use,
     resources::{ALLOCATABLE, PLAIN, resources},
     run_time, stamp, stamp_opt,
 };
@@ -132,8 +132,9 @@ pub async fn held(db: &mut PgConnection, silence: Judge) -> Result<Input> {
     let policy = crate::quota::policy(db).await?;
     let lately = queue_use::read(db).await?;
     let owed = if policy.preempts() { queue_owed::read(db).await? } else { BTreeMap::new() };
+    let forgotten = failover::open(db).await?;
     let clusters = clusters.into_values().collect();
-    Ok(Input { clusters, policy, claims, lately, owed, now: silence.now, ..Input::default() })
+    Ok(Input { clusters, policy, claims, lately, owed, forgotten, now: silence.now, ..Input::default() })
 }
 
 pub(super) type Clusters = BTreeMap<ClusterId, Cluster>;

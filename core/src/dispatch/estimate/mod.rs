@@ -177,6 +177,7 @@ pub fn passes_with_time(blockers: &[Blocker]) -> bool {
                 | Cause::NoCluster
                 | Cause::NoReadyNode
                 | Cause::ClusterStale
+                | Cause::Failover
                 | Cause::Pinned
                 | Cause::Residency
                 | Cause::MaxPrice

@@ -199,7 +199,7 @@ fn change(input: &mut Input, cause: Cause, at: &str) {
         }
         Cause::Residency => input.waiting[0].preferences.residency.clear(),
         Cause::MaxPrice => input.waiting[0].preferences.max_price = None,
-        Cause::Reserved | Cause::MakingRoom => {}
+        Cause::Reserved | Cause::MakingRoom | Cause::Failover => {}
         Cause::ClusterFull | Cause::NoReadyNode | Cause::ClusterStale | Cause::TooBig => {
             for one in input.clusters.iter_mut().filter(|one| here(&one.name)) {
                 match cause {

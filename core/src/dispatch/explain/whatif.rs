@@ -318,5 +318,6 @@ fn word(cause: Cause, queue: &str) -> String {
         Cause::MaxPrice => "the price is above the job's maximum or not known".to_owned(),
         Cause::Pinned => "the job is pinned elsewhere".to_owned(),
         Cause::NoCluster => "no cluster is accepted".to_owned(),
+        Cause::Failover => "the database lost its newest commits".to_owned(),
     }
 }

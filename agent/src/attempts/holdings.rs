@@ -1,0 +1,125 @@
+//! Holdings: what this cluster holds, told when the control plane asks because its database may have forgotten some of it.
+//!
+//! Owns which question was answered. Invariant: told in the loop that creates, between two passes, and after a promise of the
+//! timeline that asks; so nothing that was granted before it starts after it was told. What the database forgot of the objects
+//! themselves follows behind, because a fact of an attempt that it does not know changes nothing. Lost with the process; the next
+//! one is asked again.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use squadron_core::{
+    fact::{Fact, HoldingsFact},
+    id::AttemptId,
+};
+use tokio::sync::Notify;
+
+use crate::{
+    clock,
+    plan::{Desired, Observed},
+    record::Recorder,
+};
+
+/// Attempts in one fact; the control plane takes none of more than 256 KiB.
+const MOST: usize = 2_000;
+
+/// The questions of the control plane.
+pub struct Asked {
+    /// The timeline under which the last was answered.
+    answered: u64,
+    /// Wakes the watches to tell everything again.
+    again: Arc<Notify>,
+}
+
+impl Asked {
+    pub fn new(again: Arc<Notify>) -> Asked {
+        Asked { answered: 0, again }
+    }
+
+    /// Answers the question that was asked under `timeline` (0 for none), once; a disk that fails is tried by the next pass.
+    pub(super) async fn answer(
+        &mut self,
+        timeline: u64,
+        desired: Option<&Desired>,
+        observed: &Observed,
+        recorder: &Recorder,
+    ) {
+        if timeline <= self.answered {
+            return;
+        }
+        let facts = holdings(timeline, desired, observed);
+        tracing::warn!(
+            timeline,
+            "the database failed over and may have forgotten attempts; telling what is held"
+        );
+        for fact in facts {
+            if !recorder.fact_durable(clock::now(), Fact::Holdings(fact)).await {
+                return;
+            }
+        }
+        self.answered = timeline;
+        self.again.notify_one();
+    }
+}
+
+/// Everything of which something exists, and what else may have been under way when the database failed over.
+fn holdings(timeline: u64, desired: Option<&Desired>, observed: &Observed) -> Vec<HoldingsFact> {
+    let there = observed.jobs.values().filter_map(|job| job.ours);
+    let held: BTreeSet<AttemptId> = there.chain(observed.remains.iter().copied()).collect();
+    let wanted = desired.into_iter().flat_map(|desired| desired.attempts.values());
+    let accepted = wanted.filter(|attempt| attempt.accepted_by.is_some() && !held.contains(&attempt.id));
+    let all: Vec<(AttemptId, bool)> = held
+        .iter()
+        .map(|attempt| (*attempt, true))
+        .chain(accepted.map(|attempt| (attempt.id, false)))
+        .collect();
+    let mut parts: Vec<HoldingsFact> = all.chunks(MOST).map(|part| of(timeline, part)).collect();
+    if let Some((_, before)) = parts.split_last_mut() {
+        before.iter_mut().for_each(|part| part.more = true);
+    } else {
+        parts.push(of(timeline, &[]));
+    }
+    parts
+}
+
+fn of(timeline: u64, part: &[(AttemptId, bool)]) -> HoldingsFact {
+    let those = |exists: bool| part.iter().filter(move |one| one.1 == exists).map(|one| one.0).collect();
+    HoldingsFact { timeline, held: those(true), accepted: those(false), more: false }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::plan::{DesiredAttempt, SeenJob};
+
+    fn id(job: u32) -> AttemptId {
+        AttemptId { job: format!("0196f0a0-0000-7000-8000-{job:012x}").parse().unwrap(), number: 1 }
+    }
+
+    fn seen(jobs: impl Iterator<Item = u32>) -> Observed {
+        let job = |ours| SeenJob { uid: "u".into(), ours: Some(id(ours)), deleting: false, ended: false };
+        let jobs = jobs.map(|n| (("ml".to_owned(), n.to_string()), job(n))).collect();
+        Observed { jobs, remains: [id(1), id(7)].into(), ..Observed::default() }
+    }
+
+    #[test]
+    fn what_exists_and_what_may_be_under_way_is_told() {
+        let offered = |n, accepted_by| DesiredAttempt { accepted_by, ..DesiredAttempt::bare(id(n)) };
+        let wanted = [offered(1, Some(4)), offered(2, Some(4)), offered(3, None)];
+        let desired = Desired::of(9, wanted.into_iter().map(|one| (one.id, one)));
+        let told = holdings(2, Some(&desired), &seen([1].into_iter()));
+        let all = HoldingsFact { timeline: 2, held: vec![id(1), id(7)], accepted: vec![id(2)], more: false };
+        assert_eq!(told, [all]);
+    }
+
+    #[test]
+    fn many_are_told_in_parts_and_nothing_is_told_as_well() {
+        let told = holdings(2, None, &seen(1..=4_500));
+        let sizes: Vec<(usize, bool)> = told.iter().map(|part| (part.held.len(), part.more)).collect();
+        assert_eq!(sizes, [(MOST, true), (MOST, true), (500, false)]);
+        let longest = serde_json::to_string(&Fact::Holdings(told[0].clone())).map(|text| text.len());
+        assert!(longest.is_ok_and(|bytes| bytes < 256 * 1024));
+        assert_eq!(holdings(2, None, &Observed::default()), [of(2, &[])]);
+    }
+}

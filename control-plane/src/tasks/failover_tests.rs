@@ -1,0 +1,155 @@
+//! A failover that forgets, with a real primary and a real asynchronous standby.
+
+#![allow(clippy::unwrap_used)]
+
+use squadron_core::{
+    attempt::object_name,
+    desired::Ask,
+    fact::{Fact, HoldingsFact, RayJobFact},
+    id::{AttemptId, ClusterId, Epoch, JobId},
+    job::JobState,
+    lease::{Renewal, Terms},
+};
+use squadron_store::{
+    cluster::lease::{Asked, Promise},
+    desired::Read,
+    job::JobRow,
+    testing::{
+        fixture::{self, NOW},
+        pair::Pair,
+    },
+};
+use uuid::Uuid;
+
+use super::{
+    tests::{app_over, ready, settle},
+    *,
+};
+
+/// A fleet of two after the failover, which forgot where `job` was placed.
+struct Fleet {
+    app: AppState,
+    holder: Uuid,
+    job: JobId,
+    /// Where the job was placed, and the other one.
+    there: ClusterId,
+    elsewhere: ClusterId,
+    _pair: Pair,
+}
+
+impl Fleet {
+    async fn forgetful() -> Fleet {
+        let (pair, holder) = (Pair::start().await, Uuid::now_v7());
+        let app = app_over(pair.store(), Terms::default());
+        let fleet = [ready(&app, "east").await, ready(&app, "west").await];
+        settle(&app, holder).await;
+        let job = fixture::queued(&app.store, "train").await.id;
+        pair.cut().await;
+        settle(&app, holder).await;
+        let placed = app.store.job(&job.to_string()).await.unwrap().unwrap();
+        let there = placed.cluster.unwrap_or_else(|| panic!("it was not placed: {}", placed.sentence));
+        let (there, elsewhere) = if there == "east" { (0, 1) } else { (1, 0) };
+        let app = app_over(pair.fail_over().await, Terms::default());
+        Fleet { app, holder, job, there: fleet[there], elsewhere: fleet[elsewhere], _pair: pair }
+    }
+
+    fn lost(&self) -> AttemptId {
+        AttemptId { job: self.job, number: 1 }
+    }
+
+    async fn row(&self, job: JobId) -> JobRow {
+        self.app.store.job(&job.to_string()).await.unwrap().unwrap()
+    }
+
+    async fn promise(&self, cluster: ClusterId, number: u64) -> Promise {
+        let asked = Asked { renewal: Renewal { epoch: Epoch(1), number, ttl: 60_000 }, noted: None };
+        self.app.store.renew(&[(cluster, asked)]).await.unwrap()[&cluster]
+    }
+
+    async fn set(&self, cluster: ClusterId) -> Read {
+        let whole = Ask { base: None, behind: None, removed_above: None };
+        self.app.store.desired_changes(&[(cluster, whole)]).await.unwrap().remove(0).unwrap()
+    }
+
+    async fn tell(&self, cluster: ClusterId, facts: Vec<Fact>) {
+        fixture::facts(&self.app.store, cluster, facts).await;
+        settle(&self.app, self.holder).await;
+    }
+}
+
+fn holds(timeline: u64, held: &[AttemptId], accepted: &[AttemptId]) -> Fact {
+    let (held, accepted) = (held.to_vec(), accepted.to_vec());
+    Fact::Holdings(HoldingsFact { timeline, held, accepted, more: false })
+}
+
+fn running(attempt: AttemptId) -> Fact {
+    Fact::RayJob(RayJobFact {
+        namespace: "default".into(),
+        name: object_name("train", attempt.job, attempt.number),
+        attempt: Some(attempt),
+        deployment_status: "Running".into(),
+        job_status: "RUNNING".into(),
+        ..RayJobFact::default()
+    })
+}
+
+#[tokio::test]
+async fn what_a_failover_forgot_is_taken_back_and_starts_nowhere_else() {
+    let fleet = Fleet::forgetful().await;
+    assert_eq!(fleet.row(fleet.job).await.attempt, 0, "the standby never heard of the attempt");
+    let before = fleet.set(fleet.there).await;
+    assert!(before.withheld, "a set without the attempt would stop it, even before anybody met the timeline");
+    settle(&fleet.app, fleet.holder).await;
+    let waits = fleet.row(fleet.job).await;
+    assert_eq!((waits.state, waits.reason.as_str()), (JobState::Queued, "FAILOVER"), "{}", waits.sentence);
+    let later = squadron_store::job::NewJob {
+        submitted_at: NOW.plus_millis(1),
+        queue: "later".into(),
+        ..fixture::new_job("later")
+    };
+    fleet.app.store.ensure_queue(&later.queue.parse().unwrap(), NOW).await.unwrap();
+    fixture::insert(&fleet.app.store, &later).await;
+    settle(&fleet.app, fleet.holder).await;
+    assert_eq!(fleet.row(later.id).await.state, JobState::Assigned, "nobody can have forgotten it");
+    let asked = fleet.promise(fleet.elsewhere, 1).await;
+    assert_eq!((asked.timeline, asked.wants_holdings), (2, true));
+    fleet.tell(fleet.elsewhere, vec![holds(2, &[], &[])]).await;
+    assert!(
+        !fleet.set(fleet.elsewhere).await.withheld && !fleet.promise(fleet.elsewhere, 2).await.wants_holdings
+    );
+    assert_eq!(fleet.row(fleet.job).await.state, JobState::Queued, "the other cluster has not told");
+    fleet.tell(fleet.there, vec![holds(1, &[], &[])]).await;
+    assert!(fleet.set(fleet.there).await.withheld, "what was told before the failover counts for nothing");
+    fleet.tell(fleet.there, vec![holds(2, &[fleet.lost()], &[]), running(fleet.lost())]).await;
+    let found = fleet.row(fleet.job).await;
+    assert_eq!((found.state, found.attempt), (JobState::Running, 1), "{}", found.sentence);
+    let set = fleet.set(fleet.there).await;
+    assert!(!set.withheld && set.set.iter().any(|row| row.id == fleet.lost() && row.created), "{set:?}");
+}
+
+#[tokio::test]
+async fn an_attempt_that_was_accepted_and_not_made_is_given_to_the_same_cluster_again() {
+    let fleet = Fleet::forgetful().await;
+    settle(&fleet.app, fleet.holder).await;
+    fleet.tell(fleet.elsewhere, vec![holds(2, &[], &[])]).await;
+    fleet.tell(fleet.there, vec![holds(2, &[], &[fleet.lost()])]).await;
+    let found = fleet.row(fleet.job).await;
+    assert_eq!((found.state, found.attempt), (JobState::Assigned, 1), "{}", found.sentence);
+    let set = fleet.set(fleet.there).await.set;
+    assert!(
+        set.iter().any(|row| row.id == fleet.lost() && !row.created && row.accepted_by.is_none()),
+        "{set:?}"
+    );
+}
+
+#[tokio::test]
+async fn where_nobody_holds_it_a_job_starts_and_an_operators_word_is_enough_for_a_dead_cluster() {
+    let fleet = Fleet::forgetful().await;
+    settle(&fleet.app, fleet.holder).await;
+    fleet.tell(fleet.elsewhere, vec![holds(2, &[], &[])]).await;
+    assert_eq!(fleet.row(fleet.job).await.state, JobState::Queued);
+    let before = fleet.app.store.last_word(fleet.there).await.unwrap();
+    assert!(fleet.app.store.forget_renewals(fleet.there, before).await.unwrap());
+    settle(&fleet.app, fleet.holder).await;
+    assert_eq!(fleet.row(fleet.job).await.state, JobState::Assigned);
+}

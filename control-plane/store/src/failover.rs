@@ -1,0 +1,92 @@
+//! Failovers: timelines of the database, and the clusters that have yet to tell what a later one may have forgotten.
+//!
+//! Invariant: the first one who works under a timeline that nobody met notes it before anything is decided under it, and marks
+//! every cluster that an agent ever spoke for; the mark goes only with the cluster's whole word, or an operator's. Until then
+//! nothing is sent to the cluster that would make it let go of what was forgotten. The first timeline ever met is none.
+
+use sqlx::{PgConnection, Row};
+use squadron_core::{
+    dispatch::Forgotten,
+    id::ClusterId,
+    lease::{Failover, Told},
+    time::Timestamp,
+};
+
+use crate::{
+    Result, Store, at,
+    cluster::signed,
+    stamp,
+    term::{self, Term, timeline},
+};
+
+impl Store {
+    /// Notes the database's timeline if nobody met it before. Answers what is new: the timeline of a failover.
+    pub async fn meet_timeline(&self, term: &Term, now: Timestamp) -> Result<Option<i64>> {
+        let known = concat!("select exists (select 1 from failover where timeline = ", timeline!(), ")");
+        if sqlx::query_scalar(known).fetch_one(self.pool()).await? {
+            return Ok(None);
+        }
+        self.txn("failover.meet", &(term, now), |db, (term, now)| Box::pin(meet(db, term, *now))).await
+    }
+}
+
+async fn meet(db: &mut PgConnection, term: &Term, now: Timestamp) -> Result<Option<i64>> {
+    term::check(db, term).await?;
+    let met = sqlx::query(concat!(
+        "insert into failover (timeline, before, met_at)
+         select ",
+        timeline!(),
+        ", case when exists (select 1 from failover) then (select max(submitted_at) from job) end, $1
+         on conflict do nothing returning timeline, before is not null as forgets"
+    ))
+    .bind(at(now))
+    .fetch_optional(&mut *db)
+    .await?;
+    let Some(met) = met else { return Ok(None) };
+    if !met.try_get::<bool, _>("forgets")? {
+        return Ok(None);
+    }
+    let timeline: i64 = met.try_get("timeline")?;
+    sqlx::query(
+        "with held as (select id from cluster where agent_epoch > 0 order by id for no key update)
+         update cluster set untold_since = $1 from held where cluster.id = held.id",
+    )
+    .bind(timeline)
+    .execute(db)
+    .await?;
+    Ok(Some(timeline))
+}
+
+/// What may be forgotten at this moment; nothing when every cluster has told what it holds.
+pub async fn open(db: &mut PgConnection) -> Result<Option<Forgotten>> {
+    let rows = sqlx::query(
+        "select c.id, f.before from cluster c, (select before from failover order by timeline desc limit 1) f
+         where c.untold_since is not null and c.state = 'active' and f.before is not null",
+    )
+    .fetch_all(db)
+    .await?;
+    let Some(first) = rows.first() else { return Ok(None) };
+    let before = stamp(first.try_get("before")?);
+    let told = |row: &sqlx::postgres::PgRow| Ok((ClusterId(row.try_get("id")?), Told::default()));
+    let clusters = rows.iter().map(told).collect::<Result<_>>()?;
+    Ok(Some(Forgotten { before, clusters: Failover { clusters } }))
+}
+
+/// Whether the cluster has yet to tell what it holds under this timeline; answers its name.
+pub async fn awaited(db: &mut PgConnection, cluster: ClusterId, timeline: u64) -> Result<Option<String>> {
+    let query = "select name from cluster where id = $1 and untold_since = $2 for no key update";
+    let name = sqlx::query_scalar(query).bind(cluster.0).bind(signed(timeline)).fetch_optional(db).await?;
+    Ok(name)
+}
+
+/// Everything that the cluster holds is known, or nothing runs there any more. What it said of generations counts no more: they
+/// may have been of sets that are forgotten.
+pub async fn settled(db: &mut PgConnection, cluster: ClusterId) -> Result<()> {
+    sqlx::query(
+        "update cluster set untold_since = null, applied_generation = 0 where id = $1 and untold_since is not null",
+    )
+    .bind(cluster.0)
+    .execute(db)
+    .await?;
+    Ok(())
+}
