@@ -41,7 +41,7 @@ fn labels(pairs: Labels<'_>) -> BTreeMap<String, String> {
 }
 
 fn flavor(name: &str, pairs: Labels<'_>) -> Flavor {
-    Flavor { name: name.to_owned(), node_labels: labels(pairs), tolerations: Vec::new() }
+    Flavor { name: name.to_owned(), node_labels: labels(pairs), ..Flavor::default() }
 }
 
 fn node(name: &str, pairs: Labels<'_>, taints: Labels<'_>) -> Node {

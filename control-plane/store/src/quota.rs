@@ -24,9 +24,10 @@ pub async fn lock(db: &mut PgConnection) -> Result<i64> {
 
 /// Everything that is declared. Call it in a transaction whose reads see one moment, or behind [`lock`].
 pub async fn policy(db: &mut PgConnection) -> Result<Policy> {
-    let flavors = sqlx::query("select name, node_labels, tolerations from flavor order by name")
-        .fetch_all(&mut *db)
-        .await?;
+    let flavors =
+        sqlx::query("select name, node_labels, tolerations, weight_milli from flavor order by name")
+            .fetch_all(&mut *db)
+            .await?;
     let classes = sqlx::query("select name, value, description from priority_class order by name")
         .fetch_all(&mut *db)
         .await?;
@@ -42,7 +43,14 @@ fn flavor(row: &PgRow) -> Result<Flavor> {
         name: row.try_get("name")?,
         node_labels: row.try_get::<Json<_>, _>("node_labels")?.0,
         tolerations: row.try_get::<Json<_>, _>("tolerations")?.0,
+        weight: weight("flavor", row)?,
     })
+}
+
+/// Of a flavor or a queue, in thousandths.
+fn weight(table: &'static str, row: &PgRow) -> Result<u32> {
+    let weight: i64 = row.try_get("weight_milli")?;
+    u32::try_from(weight).map_err(|_| StoreError::corrupt(table, format!("{weight} is no weight")))
 }
 
 pub(crate) fn class(row: &PgRow) -> Result<PriorityClass> {
@@ -63,11 +71,9 @@ async fn queues(db: &mut PgConnection) -> Result<Vec<Queue>> {
     rows.iter()
         .map(|row| {
             let name: String = row.try_get("name")?;
-            let weight: i64 = row.try_get("weight_milli")?;
             Ok(Queue {
                 parent: row.try_get("parent")?,
-                weight: u32::try_from(weight)
-                    .map_err(|_| StoreError::corrupt("queue", format!("{weight} is no weight")))?,
+                weight: weight("queue", row)?,
                 quotas: quotas.remove(&name).unwrap_or_default(),
                 preemption: preemption(row)?,
                 name,
@@ -141,12 +147,14 @@ fn names(changes: &[Change], noun: Noun, wanted: impl Fn(Fate) -> bool) -> Names
 async fn put_flavors(db: &mut PgConnection, target: &Policy, names: &Names<'_>) -> Result<()> {
     for flavor in target.flavors.iter().filter(|flavor| names.contains(flavor.name.as_str())) {
         sqlx::query(
-            "insert into flavor (name, node_labels, tolerations) values ($1, $2, $3)
-             on conflict (name) do update set node_labels = excluded.node_labels, tolerations = excluded.tolerations",
+            "insert into flavor (name, node_labels, tolerations, weight_milli) values ($1, $2, $3, $4)
+             on conflict (name) do update set node_labels = excluded.node_labels, tolerations = excluded.tolerations,
+                                              weight_milli = excluded.weight_milli",
         )
         .bind(&flavor.name)
         .bind(Json(&flavor.node_labels))
         .bind(Json(&flavor.tolerations))
+        .bind(i64::from(flavor.weight))
         .execute(&mut *db)
         .await?;
     }

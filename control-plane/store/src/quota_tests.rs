@@ -42,7 +42,10 @@ fn tolerates_spot() -> Toleration {
 
 fn example() -> Policy {
     Policy {
-        flavors: vec![Flavor { tolerations: vec![tolerates_spot()], ..flavor("a100") }, flavor("h100")],
+        flavors: vec![
+            Flavor { tolerations: vec![tolerates_spot()], weight: 2_500, ..flavor("a100") },
+            flavor("h100"),
+        ],
         queues: vec![
             queue("acme", None, &[]),
             queue("acme/text", Some("acme"), &[("a100", 4), ("h100", 8)]),
@@ -82,6 +85,7 @@ async fn a_policy_reads_as_it_was_applied_and_again_as_it_was_before() {
     other.queues[1] = queue("acme/text", None, &[("h100", 2)]);
     other.queues.remove(2);
     other.flavors.remove(0);
+    other.flavors[0].weight = 4_000;
     other.priority_classes[0].value = 7;
     assert_eq!(bring(&store, &other).await.unwrap(), 2);
     assert_eq!(read(&store).await, other);

@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    quota::{Noun, Policy, Queue, check::Fault},
+    quota::{Noun, ORDINARY, Policy, Queue, check::Fault},
     sentence::clip,
 };
 
@@ -145,7 +145,7 @@ fn kept_always(current: &Policy) -> Policy {
 
 /// A queue about which nothing is said.
 fn root(name: &str) -> Queue {
-    Queue { name: name.to_owned(), parent: None, weight: 1_000, quotas: BTreeMap::new(), preemption: None }
+    Queue { name: name.to_owned(), parent: None, weight: ORDINARY, quotas: BTreeMap::new(), preemption: None }
 }
 
 fn put<T: Clone>(target: &mut Vec<T>, declared: &[T], name: fn(&T) -> &String) {

@@ -109,6 +109,7 @@ fn field_changes(old: &Fields, new: &Fields) -> Vec<FieldChange> {
 fn flavor(flavor: &Flavor) -> Fields {
     let label = |(key, value): (&String, &String)| (format!("node label {key}"), format!("{value:?}"));
     let mut fields: Fields = flavor.node_labels.iter().map(label).collect();
+    fields.insert("weight".to_owned(), weight(flavor.weight));
     if !flavor.tolerations.is_empty() {
         let shown: Vec<String> = flavor.tolerations.iter().map(ToString::to_string).collect();
         fields.insert("tolerations".to_owned(), shown.join(", "));

@@ -37,8 +37,11 @@ pub enum Resource {
     Gpu,
 }
 
+/// The weight of what says nothing about it, in thousandths.
+pub const ORDINARY: u32 = 1_000;
+
 /// Nodes of the fleet that are alike for quota: a GPU model on a market.
-#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Flavor {
     pub name: String,
     /// A node with all of these labels has this flavor; the first flavor that matches, in the order of their names.
@@ -47,6 +50,22 @@ pub struct Flavor {
     /// What pods that ask for GPUs and are charged to it put up with besides what their templates say.
     #[serde(default)]
     pub tolerations: Vec<Toleration>,
+    /// What one of its GPUs counts as in shares and in what was used lately, in thousandths of an ordinary one. Cores and memory
+    /// that are charged to it count by it too, because who takes those of a node keeps others from its GPUs.
+    #[serde(default = "ordinary")]
+    pub weight: u32,
+}
+
+fn ordinary() -> u32 {
+    ORDINARY
+}
+
+/// Without a name, on every node, and ordinary.
+impl Default for Flavor {
+    fn default() -> Flavor {
+        let (node_labels, tolerations) = (BTreeMap::new(), Vec::new());
+        Flavor { name: String::new(), node_labels, tolerations, weight: ORDINARY }
+    }
 }
 
 /// One amount with its limits, in the unit of its [`Resource`].

@@ -1,9 +1,12 @@
-//! Flavors: names, labels, tolerations, and whether a node can have them.
+//! Flavors: names, labels, tolerations, weights, and whether a node can have them.
 
 use crate::{
     name::K8sName,
     placement::Toleration,
-    quota::{Flavor, Noun, check::Fault, check::duplicates},
+    quota::{
+        Flavor, Noun,
+        check::{Fault, duplicates, odd_weight},
+    },
     sentence::clip,
 };
 
@@ -39,6 +42,8 @@ fn of_flavor(flavor: &Flavor) -> Vec<Fault> {
         let problem = format!("has more than {MOST_TOLERATIONS} tolerations");
         faults.push(fault("tolerations".to_owned(), problem));
     }
+    let weight = odd_weight(flavor.weight, "would make its use free");
+    faults.extend(weight.map(|problem| fault("weight".to_owned(), problem)));
     let meaning = flavor.tolerations.iter().enumerate();
     faults.extend(meaning.filter_map(|(at, one)| Some(fault(format!("tolerations[{at}]"), odd(one)?))));
     faults

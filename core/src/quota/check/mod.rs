@@ -28,7 +28,7 @@ pub const MOST_QUEUES: usize = 5_000;
 pub const MOST_OTHERS: usize = 500;
 /// Queues from a leaf to its root at most.
 pub const MOST_DEPTH: usize = 16;
-/// Greatest weight, in thousandths.
+/// Greatest weight of a queue or a flavor, in thousandths.
 pub const MOST_WEIGHT: u32 = 1_000_000_000;
 /// Faults that are told of one policy.
 const MOST_FAULTS: usize = 50;
@@ -85,7 +85,10 @@ pub fn check(policy: &Policy) -> Vec<Fault> {
     }
     faults.extend(flavors::check(&policy.flavors));
     faults.extend(queue_names(&policy.queues));
-    faults.extend(policy.queues.iter().filter_map(weight));
+    faults.extend(policy.queues.iter().filter_map(|queue| {
+        let problem = odd_weight(queue.weight, "would never get a share")?;
+        Some(Fault::queue(queue, "weight", problem))
+    }));
     let tree = tree::check(&policy.queues);
     let is_tree = tree.is_empty();
     faults.extend(tree);
@@ -122,15 +125,12 @@ fn queue_names(queues: &[Queue]) -> Vec<Fault> {
     bad.chain(duplicates(Noun::Queue, names)).collect()
 }
 
-fn weight(queue: &Queue) -> Option<Fault> {
-    match queue.weight {
-        0 => Some(Fault::queue(
-            queue,
-            "weight",
-            "is 0, which would never get a share; write 0.001 or more, or leave it out for 1",
-        )),
+/// What is wrong with a weight in thousandths; `nought` is what one of 0 would do.
+fn odd_weight(weight: u32, nought: &str) -> Option<String> {
+    match weight {
+        0 => Some(format!("is 0, which {nought}; write 0.001 or more, or leave it out for 1")),
         1..=MOST_WEIGHT => None,
-        _ => Some(Fault::queue(queue, "weight", format!("is greater than {}", MOST_WEIGHT / 1_000))),
+        _ => Some(format!("is greater than {}", MOST_WEIGHT / 1_000)),
     }
 }
 

@@ -177,6 +177,17 @@ fn weights_and_flavors_that_could_never_count_are_refused() {
             "queue acme, weight: is 0, which would never get a share; write 0.001 or more, or leave it out for 1"
         ]
     );
+    let flavors = faults(|policy| {
+        policy.flavors[0].weight = 0;
+        policy.flavors[1].weight = MOST_WEIGHT + 1;
+    });
+    assert_eq!(
+        flavors,
+        [
+            "flavor a100, weight: is 0, which would make its use free; write 0.001 or more, or leave it out for 1",
+            "flavor h100, weight: is greater than 1000000"
+        ]
+    );
     let shadowed = faults(|policy| policy.flavors.push(flavor("any", &[])));
     assert_eq!(shadowed.len(), 1, "{shadowed:?}");
     assert!(shadowed[0].starts_with("flavor h100, nodeLabels: is the flavor of no node: "), "{shadowed:?}");

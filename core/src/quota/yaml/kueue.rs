@@ -1,6 +1,6 @@
 //! Kueue's kinds, read into ours.
 //!
-//! A ResourceFlavor is a flavor; a Cohort and a ClusterQueue are queues; a LocalQueue is a queue `NAMESPACE/NAME` below its
+//! A ResourceFlavor is a flavor of ordinary weight; a Cohort and a ClusterQueue are queues; a LocalQueue is a queue `NAMESPACE/NAME` below its
 //! ClusterQueue; a WorkloadPriorityClass is a priority class. A cohort that is only named is a queue without quotas.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,7 +70,7 @@ impl<'n> Object<'_, 'n> {
         let node_labels = self.reader.texts(fields.get("nodeLabels"), "spec.nodeLabels");
         let (tolerations, mut lines) = tolerations(self.reader, fields.get("tolerations"));
         lines.extend(fields.get("nodeLabels").map(|node| ("nodeLabels".to_owned(), node.line)));
-        let flavor = Flavor { name: self.name.to_owned(), node_labels, tolerations };
+        let flavor = Flavor { name: self.name.to_owned(), node_labels, tolerations, ..Flavor::default() };
         self.book.flavor(self.reader, self.line, flavor, lines);
     }
 

@@ -23,11 +23,13 @@ pub(super) fn read(book: &mut Book, reader: &mut Reader, kind: &str, node: &Node
 }
 
 fn flavor(book: &mut Book, reader: &mut Reader, name: &str, line: u32, spec: &Node) {
-    let fields = reader.map(spec, "spec", &["nodeLabels", "tolerations"]);
+    let fields = reader.map(spec, "spec", &["nodeLabels", "tolerations", "weight"]);
     let node_labels = reader.texts(fields.get("nodeLabels"), "spec.nodeLabels");
     let (tolerations, mut lines) = tolerations(reader, fields.get("tolerations"));
     lines.extend(fields.get("nodeLabels").map(|node| ("nodeLabels".to_owned(), node.line)));
-    let flavor = Flavor { name: name.to_owned(), node_labels, tolerations };
+    let (weight, weight_line) = weight(reader, fields.get("weight"), "spec.weight");
+    lines.extend(weight_line.map(|line| ("weight".to_owned(), line)));
+    let flavor = Flavor { name: name.to_owned(), node_labels, tolerations, weight };
     book.flavor(reader, line, flavor, lines);
 }
 

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     quantity::milli,
-    quota::{FlavorQuota, Quota, Resource, amount},
+    quota::{FlavorQuota, ORDINARY, Quota, Resource, amount},
     sentence::clip,
 };
 
@@ -97,23 +97,23 @@ fn amount_of(reader: &mut Reader, node: Option<&&Node>, resource: Resource, path
     }
 }
 
-/// `fairSharing: {weight}` in thousandths; 1000 when nothing is said.
+/// `fairSharing: {weight}` in thousandths; [`ORDINARY`] when nothing is said.
 pub(super) fn fair_sharing(reader: &mut Reader, node: Option<&&Node>, path: &str) -> (u32, Option<u32>) {
-    let Some(node) = node else { return (1_000, None) };
+    let Some(node) = node else { return (ORDINARY, None) };
     let fields = reader.map(node, path, &["weight"]);
     weight(reader, fields.get("weight"), &under(path, "weight"))
 }
 
 /// A weight in thousandths and its line.
 pub(super) fn weight(reader: &mut Reader, node: Option<&&Node>, path: &str) -> (u32, Option<u32>) {
-    let Some(text) = reader.text(node, path) else { return (1_000, None) };
+    let Some(text) = reader.text(node, path) else { return (ORDINARY, None) };
     let line = node.map(|node| node.line);
     match milli(text).ok().and_then(|weight| u32::try_from(weight).ok()) {
         Some(weight) => (weight, line),
         None => {
             let problem = format!("{:?} is no weight; write for example 1, 2 or 0.5", clip(text, 60));
             reader.problem(line.unwrap_or(0), path, problem);
-            (1_000, line)
+            (ORDINARY, line)
         }
     }
 }

@@ -83,6 +83,18 @@ fn amounts_that_cannot_be_counted() {
     refuses(&queue("weight: 0"), &["1:5 queue a, weight: is 0"]);
     refuses(&queue("weight: -1"), &["\"-1\" is no weight"]);
     refuses(&queue("weight: lots"), &["\"lots\" is no weight"]);
+    let flavor = |weight: &str| format!("{}spec:\n  weight: {weight}\n", &FLAVOR[4..]);
+    refuses(
+        &flavor("0"),
+        &["1:5 flavor f, weight: is 0, which would make its use free; write 0.001 or more"],
+    );
+    refuses(&flavor("1000000.001"), &["1:5 flavor f, weight: is greater than 1000000"]);
+    for none in ["-1", "dear", "99999999999999999999"] {
+        refuses(
+            &flavor(none),
+            &[&format!("1:5 Flavor f, spec.weight: \"{none}\" is no weight; write for example")],
+        );
+    }
 }
 
 #[test]
@@ -182,6 +194,10 @@ fn fields_of_kueue_that_cannot_be_honoured() {
     ] {
         refuses(&format!("{flavor}tolerations: [{toleration}]\n"), &[problem]);
     }
+    refuses(
+        &format!("{flavor}weight: 2\n"),
+        &["1:5 ResourceFlavor f, spec.weight: is no field that is read here"],
+    );
     refuses(&format!("{flavor}topologyName: t\n"), &["spec.topologyName: is \"t\" and cannot be honoured"]);
 }
 

@@ -7,7 +7,7 @@ use proptest::{collection::btree_map, option, prelude::*};
 use super::*;
 use crate::{
     placement::Toleration,
-    quota::{FlavorQuota, Policy, Quota, Resource, check::check, diff},
+    quota::{FlavorQuota, ORDINARY, Policy, Quota, Resource, check::check, diff},
 };
 
 const OWN_FORM: &str = r#"
@@ -55,6 +55,13 @@ fn own_kinds_are_read() {
     assert_eq!((quota(Resource::Cpu).nominal, quota(Resource::Memory).nominal), (64_500, 1 << 40));
     let class = &declared.policy.priority_classes[0];
     assert_eq!((class.value, class.description.as_str()), (1_000, "before a deadline"));
+}
+
+#[test]
+fn a_flavor_says_what_its_gpus_count_as() {
+    let text = OWN_FORM.replace("spec:\n  nodeLabels", "spec:\n  weight: 2.5\n  nodeLabels");
+    let weight = |text: &str| read(text).unwrap().policy.flavors[0].weight;
+    assert_eq!((weight(&text), weight(OWN_FORM)), (2_500, ORDINARY));
 }
 
 const KUEUE_FORM: &str = r#"apiVersion: kueue.x-k8s.io/v1beta1
@@ -156,6 +163,7 @@ fn kinds_of_kueue_are_read() {
     assert_eq!(quota, Quota { nominal: 6, borrowing_limit: Some(2), lending_limit: Some(4) });
     let shown: Vec<String> = policy.flavors[0].tolerations.iter().map(ToString::to_string).collect();
     assert_eq!(shown, ["spot=true:NoSchedule", "maintenance"], "Equal where no operator is given");
+    assert_eq!(policy.flavors[0].weight, ORDINARY, "Kueue's flavors have none");
     assert_eq!(policy.priority_classes[0].value, 10_000);
     let rules = crate::quota::Preemption {
         within: crate::quota::Within::LowerOrNewerEqualPriority,
@@ -262,7 +270,11 @@ fn toleration() -> impl Strategy<Value = Toleration> {
 fn policies() -> impl Strategy<Value = Policy> {
     let name = prop_oneof![Just("no".to_owned()), Just("1e3".to_owned()), "[a-z0-9]{1,8}"];
     let labels = btree_map("[a-z]{1,6}", "[ -~]{0,8}", 0..3);
-    let flavors = btree_map(name.clone(), (labels, proptest::collection::vec(toleration(), 0..3)), 0..4);
+    let flavors = btree_map(
+        name.clone(),
+        (labels, proptest::collection::vec(toleration(), 0..3), 1u32..9_999_999),
+        0..4,
+    );
     let queues = btree_map(
         name.clone(),
         (
@@ -291,10 +303,11 @@ fn policies() -> impl Strategy<Value = Policy> {
         Policy {
             flavors: flavors
                 .into_iter()
-                .map(|(name, (node_labels, tolerations))| crate::quota::Flavor {
+                .map(|(name, (node_labels, tolerations, weight))| crate::quota::Flavor {
                     name,
                     node_labels,
                     tolerations,
+                    weight,
                 })
                 .collect(),
             queues: queues.collect(),

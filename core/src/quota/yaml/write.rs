@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::API_VERSION;
-use crate::quota::{Flavor, FlavorQuota, Policy, PriorityClass, Queue, amount, weight};
+use crate::quota::{Flavor, FlavorQuota, ORDINARY, Policy, PriorityClass, Queue, amount, weight};
 
 /// All of `policy` in our own kinds: flavors, queues with parents before their children, priority classes.
 pub fn write(policy: &Policy) -> String {
@@ -35,6 +35,9 @@ fn flavor(flavor: &Flavor) -> String {
             line(&mut spec, 4, &format!("{field}: {}", always_quoted(value)));
         }
     }
+    if flavor.weight != ORDINARY {
+        line(&mut spec, 2, &format!("weight: {}", weight(flavor.weight)));
+    }
     let spec = if spec.is_empty() { spec } else { format!("spec:\n{spec}") };
     head("Flavor", &flavor.name) + &spec
 }
@@ -44,7 +47,7 @@ fn queue(queue: &Queue) -> String {
     if let Some(parent) = &queue.parent {
         line(&mut spec, 2, &format!("parent: {}", quoted(parent)));
     }
-    if queue.weight != 1_000 {
+    if queue.weight != ORDINARY {
         line(&mut spec, 2, &format!("weight: {}", weight(queue.weight)));
     }
     if !queue.quotas.is_empty() {
