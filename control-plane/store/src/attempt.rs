@@ -1,10 +1,10 @@
 //! Attempts: what they hold and are charged, and those that wait for something.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
-    dispatch::{Bound, Usage, gang_total},
+    dispatch::{Bound, Usage, gang_total, lately},
     id::{AttemptId, ClusterId, Epoch, JobId},
     time::Timestamp,
 };
@@ -110,7 +110,9 @@ pub async fn note_ends(db: &mut PgConnection, attempts: &[AttemptId], now: Times
         "update attempt a set end_learnt_at = $3 from unnest($1::uuid[], $2::integer[]) as s (job_id, number), job j
          where a.job_id = s.job_id and a.number = s.number and a.ended_at is not null and a.end_learnt_at is null
            and j.id = a.job_id
-         returning a.state, a.assigned_at, a.running_at, a.ended_at, j.queue, j.gang, j.program",
+         returning a.state, a.assigned_at, a.running_at, a.ended_at, j.queue, j.gang, j.program, a.usage,
+                   (select jsonb_object_agg(f.name, f.weight_milli) from flavor f
+                    where f.weight_milli <> 1000 and a.usage ? f.name) as weights",
     )
     .bind(attempts.iter().map(|attempt| attempt.job.0).collect::<Vec<_>>())
     .bind(attempts.iter().map(|one| i32::try_from(one.number).unwrap_or(i32::MAX)).collect::<Vec<_>>())
@@ -129,6 +131,7 @@ fn ended(row: &PgRow) -> Result<(Held, Option<Ran>)> {
     let by_itself = matches!(row.try_get("state")?, "succeeded" | "failed");
     let (queue, gang): (String, _) = (row.try_get("queue")?, gang_total(&gang(row)?));
     let (from, until) = (stamp(row.try_get("assigned_at")?), stamp(row.try_get("ended_at")?));
+    let weight = weight(row)?;
     let ran = match stamp_opt(row.try_get("running_at")?).filter(|_| by_itself) {
         Some(running) => {
             let millis = u64::try_from(until.millis_since(running)).unwrap_or(0);
@@ -137,7 +140,14 @@ fn ended(row: &PgRow) -> Result<(Held, Option<Ran>)> {
         }
         None => None,
     };
-    Ok((Held { queue, gang, from, until }, ran))
+    Ok((Held { queue, gang, weight, from, until }, ran))
+}
+
+/// What a GPU of the attempt counts as by what its flavors weigh now; those that are ordinary are not read.
+fn weight(row: &PgRow) -> Result<u32> {
+    let usage = row.try_get::<Json<Usage>, _>("usage")?.0;
+    let weights = row.try_get::<Option<Json<BTreeMap<String, u32>>>, _>("weights")?;
+    Ok(lately::weight(&usage, |flavor| weights.as_ref()?.0.get(flavor).copied()))
 }
 
 impl Store {

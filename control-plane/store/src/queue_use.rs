@@ -16,6 +16,8 @@ use crate::{Result, at, stamp};
 pub(crate) struct Held {
     pub(crate) queue: String,
     pub(crate) gang: Resources,
+    /// What one of its GPUs counts as, in thousandths.
+    pub(crate) weight: u32,
     pub(crate) from: Timestamp,
     pub(crate) until: Timestamp,
 }
@@ -34,7 +36,7 @@ pub(crate) async fn add(db: &mut PgConnection, ended: &[Held], now: Timestamp) -
     let mut uses = lock(db, ended, now).await?;
     for held in ended {
         let known = uses.entry(held.queue.clone()).or_insert(Lately::none(now));
-        *known = known.seen(now).with(held.gang, held.from, held.until.min(now));
+        *known = known.seen(now).with(held.gang, held.weight, held.from, held.until.min(now));
     }
     sqlx::query(
         "insert into queue_use (queue, gpu_seconds, at) select queue, gpu_seconds, $3
@@ -72,15 +74,24 @@ fn of_row(row: &PgRow) -> Result<(String, Lately)> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use squadron_core::{dispatch::lately::HALF_LIFE_MS, silence::Judge};
+    use squadron_core::{
+        dispatch::{Bound, lately::HALF_LIFE_MS},
+        id::{AttemptId, ClusterId},
+        silence::Judge,
+    };
 
     use super::*;
     use crate::{
+        Store, attempt,
         job::waiting,
-        testing::{self, fixture::NOW},
+        testing::{
+            self,
+            fixture::{self, NOW},
+        },
     };
 
     const HOUR: i64 = 3_600_000;
+    const GPU: Resources = Resources { cpu_milli: 0, memory_bytes: 0, gpus: 1 };
 
     #[tokio::test]
     async fn use_adds_up_and_fades_and_passes_see_it() {
@@ -91,6 +102,7 @@ mod tests {
         let hour = |queue: &str, gpus| Held {
             queue: queue.to_owned(),
             gang: Resources { gpus, ..Resources::default() },
+            weight: 1_000,
             from: NOW,
             until: NOW.plus_millis(HOUR),
         };
@@ -111,17 +123,45 @@ mod tests {
         assert!((seen / 5_850.0 - 1.0).abs() < 0.01 && again["vision"].at == later, "{seen}");
     }
 
+    /// What research used, once an attempt more has ended that held a GPU of the flavor for an hour.
+    async fn ended(store: &Store, cluster: ClusterId, flavor: &str) -> f64 {
+        let (mut new, until) = (fixture::new_job("train"), NOW.plus_millis(HOUR));
+        new.gang[0].requests = GPU;
+        fixture::insert(store, &new).await;
+        fixture::attempt(store, new.id, cluster, NOW).await;
+        let mut db = store.pool().acquire().await.unwrap();
+        let (one, usage) = (AttemptId { job: new.id, number: 1 }, [(flavor.to_owned(), GPU)].into());
+        attempt::charge(&mut db, &[(one, &usage, &Bound::new())]).await.unwrap();
+        let ends = "update attempt set state = 'failed', ended_at = $2 where job_id = $1";
+        sqlx::query(ends).bind(new.id.0).bind(at(until)).execute(&mut *db).await.unwrap();
+        attempt::note_ends(&mut db, &[one], until).await.unwrap();
+        read(&mut db).await.unwrap()["research"].gpu_seconds
+    }
+
+    #[tokio::test]
+    async fn use_is_noted_by_what_the_flavor_weighs_when_it_ends() {
+        let store = testing::store().await;
+        store.ensure_queue(&"research".parse().unwrap(), NOW).await.unwrap();
+        let east = fixture::cluster(&store, "east").await;
+        let weigh = async |weight: i64| {
+            let query = "insert into flavor (name, weight_milli) values ('dear', $1)
+                         on conflict (name) do update set weight_milli = excluded.weight_milli";
+            sqlx::query(query).bind(weight).execute(store.pool()).await.unwrap();
+        };
+        let hour = ended(&store, east, "gone").await;
+        assert!((hour / 3_900.0 - 1.0).abs() < 0.01, "a flavor that is not there counts one: {hour}");
+        weigh(4_000).await;
+        assert_eq!((ended(&store, east, "dear").await / hour).round(), 5.0, "one and four");
+        weigh(1_000).await;
+        assert_eq!((ended(&store, east, "dear").await / hour).round(), 6.0, "what was noted stays");
+    }
+
     #[tokio::test]
     async fn of_two_first_uses_at_once_none_is_lost() {
         let store = testing::store().await;
         store.ensure_queue(&"research".parse().unwrap(), NOW).await.unwrap();
         let now = NOW.plus_millis(HOUR);
-        let hour = || Held {
-            queue: "research".to_owned(),
-            gang: Resources { gpus: 1, ..Resources::default() },
-            from: NOW,
-            until: now,
-        };
+        let hour = || Held { queue: "research".to_owned(), gang: GPU, weight: 1_000, from: NOW, until: now };
         let mut first = store.pool().begin().await.unwrap();
         add(&mut first, &[hour()], now).await.unwrap();
         let (other, held) = (store.clone(), hour());

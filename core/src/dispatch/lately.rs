@@ -1,8 +1,9 @@
 //! Lately: how much a queue used in the last days, where older use weighs less.
 //!
-//! Owns how use fades: by half in [`HALF_LIFE_MS`]. A start counts as [`PENALTY_MS`] of use at once, so that a burst is not free
-//! until it has run. Invariant: made of sums, products and quotients only, so equal on every machine; what is noted at one moment
-//! and looked at later is what it would be if it had been noted later, but for rounding. Queues are compared by doublings of
+//! Owns how use fades: by half in [`HALF_LIFE_MS`]; and what it counts: GPU seconds, each by the weight of its flavor. A start
+//! counts as [`PENALTY_MS`] of use at once, so that a burst is not free until it has run. Invariant: made of sums, products and
+//! quotients only, so equal on every machine; what is noted at one moment and looked at later is what it would be if it had been
+//! noted later, but for rounding; what was noted stays so when a flavor gets another weight. Queues are compared by doublings of
 //! use, so that what differs little is told apart by other things. Fails by forgetting use of which nobody noted the end.
 
 use std::collections::BTreeMap;
@@ -10,9 +11,11 @@ use std::collections::BTreeMap;
 use crate::{
     dispatch::{
         Input, gang_total,
-        quota::{Place, Quotas},
+        pack::Charge,
+        quota::{Flavors, Place, Quotas, Usage},
         urgency::{milli, real},
     },
+    quota::ORDINARY,
     resources::Resources,
     time::Timestamp,
 };
@@ -32,7 +35,7 @@ const LITTLE: f64 = 3_600.0;
 /// Use that was counted up at some moment.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Lately {
-    /// As it weighs at `at`; a core counts as a part of a GPU.
+    /// As it weighs at `at`; a core counts as a part of a GPU, and a GPU as its flavor weighs.
     pub gpu_seconds: f64,
     pub at: Timestamp,
 }
@@ -58,13 +61,35 @@ impl Lately {
         self.gpu_seconds as u64
     }
 
-    /// With what an attempt took that held so much over this time; `at` must not be before its end.
-    pub fn with(self, gang: Resources, from: Timestamp, until: Timestamp) -> Lately {
+    /// With what an attempt took that held so much of this [`weight`] over this time; `at` must not be before its end.
+    pub fn with(self, gang: Resources, weight: u32, from: Timestamp, until: Timestamp) -> Lately {
         let (began, ended) = (self.at.millis_since(from), self.at.millis_since(until.max(from)));
         let held = seconds(HALF_LIFE_MS) / std::f64::consts::LN_2 * (faded(ended) - faded(began));
-        let taken = gpus(gang) * (held + seconds(PENALTY_MS) * faded(began));
+        let taken = gpus(gang, weight) * (held + seconds(PENALTY_MS) * faded(began));
         Lately { gpu_seconds: self.gpu_seconds + taken, ..self }
     }
+}
+
+/// What one GPU of an attempt counts as, in thousandths: the mean of the weights of its flavors, by what is charged to each. `of` tells
+/// the weight of a flavor; what is charged to none is ordinary.
+pub fn weight(usage: &Usage, of: impl Fn(&str) -> Option<u32>) -> u32 {
+    mean(usage.iter().map(|(flavor, amount)| (of(flavor).unwrap_or(ORDINARY), *amount)))
+}
+
+/// The same for what a pass is about to charge.
+fn weight_of(flavors: &Flavors, charge: &Charge) -> u32 {
+    mean(charge.iter().map(|(flavor, amount)| (flavors.weight(*flavor), *amount)))
+}
+
+/// In whole thousandths, so that equal weights have exactly themselves as their mean.
+fn mean(parts: impl Iterator<Item = (u32, Resources)>) -> u32 {
+    let (mut sum, mut all) = (0, 0);
+    for (weight, amount) in parts {
+        let amount = u128::try_from(milli(amount)).unwrap_or(0);
+        sum += u128::from(weight) * amount;
+        all += amount;
+    }
+    sum.checked_div(all).and_then(|mean| u32::try_from(mean).ok()).unwrap_or(ORDINARY)
 }
 
 /// What every queue used lately, and all below each node of the trees, in GPU seconds.
@@ -83,9 +108,10 @@ impl Uses {
         uses
     }
 
-    /// A job of the queue starts.
-    pub(super) fn start(&mut self, quotas: &Quotas, queue: &str, gang: Resources) {
-        self.add(quotas, queue, gpus(gang) * seconds(PENALTY_MS));
+    /// A job of the queue starts, which is charged so.
+    pub(super) fn start(&mut self, quotas: &Quotas, queue: &str, gang: Resources, charge: &Charge) {
+        let weight = weight_of(&quotas.flavors, charge);
+        self.add(quotas, queue, gpus(gang, weight) * seconds(PENALTY_MS));
     }
 
     fn add(&mut self, quotas: &Quotas, queue: &str, gpu_seconds: f64) {
@@ -114,9 +140,12 @@ impl Uses {
 pub fn used(input: &Input) -> BTreeMap<String, Lately> {
     let noted = input.lately.iter().map(|(queue, used)| (queue.clone(), used.seen(input.now)));
     let mut all: BTreeMap<String, Lately> = noted.collect();
+    let flavors = Flavors::new(&input.policy.flavors);
+    let known = |name: &str| flavors.index(name).map(|flavor| flavors.weight(flavor));
     for held in input.clusters.iter().flat_map(|cluster| &cluster.attempts) {
-        let known = all.entry(held.queue.clone()).or_insert(Lately::none(input.now));
-        *known = known.with(gang_total(&held.gang), held.assigned_at, input.now);
+        let used = all.entry(held.queue.clone()).or_insert(Lately::none(input.now));
+        let weight = weight(&held.usage, known);
+        *used = used.with(gang_total(&held.gang), weight, held.assigned_at, input.now);
     }
     all
 }
@@ -132,8 +161,9 @@ fn doublings(gpu_seconds: f64, weight: u32) -> u32 {
     times
 }
 
-fn gpus(gang: Resources) -> f64 {
-    real(u64::try_from(milli(gang)).unwrap_or(0)) / 1_000.0
+/// Exact where the weight is ordinary.
+fn gpus(gang: Resources, weight: u32) -> f64 {
+    real(u64::try_from(milli(gang)).unwrap_or(0)) / 1_000.0 * (f64::from(weight) / f64::from(ORDINARY))
 }
 
 fn seconds(millis: i64) -> f64 {
@@ -156,6 +186,7 @@ fn faded(age_ms: i64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     #![allow(clippy::float_cmp, reason = "what is compared is exact")]
     use proptest::prelude::*;
 
@@ -178,19 +209,38 @@ mod tests {
 
     #[test]
     fn an_hour_that_just_ended_counts_an_hour_and_the_penalty_of_its_start() {
-        let used = Lately::none(after(1)).with(GPU, after(0), after(1)).gpu_seconds;
+        let used = Lately::none(after(1)).with(GPU, ORDINARY, after(0), after(1)).gpu_seconds;
         assert!((used - 3_900.0).abs() < 39.0, "{used}");
-        let week = Lately::none(after(168)).with(GPU, after(0), after(168)).gpu_seconds;
+        let week = Lately::none(after(168)).with(GPU, ORDINARY, after(0), after(168)).gpu_seconds;
         let exact = 604_800.0 / std::f64::consts::LN_2 * 0.5;
         assert!((week / exact - 1.0).abs() < 0.001, "{week} {exact}");
     }
 
     #[test]
     fn a_start_counts_before_it_has_run_and_cores_count_a_little() {
-        let now = Lately::none(after(5)).with(GPU, after(5), after(5));
+        let now = Lately::none(after(5)).with(GPU, ORDINARY, after(5), after(5));
         assert_eq!(now.gpu_seconds, 300.0);
         let cores = Resources { cpu_milli: 64_000, ..Resources::default() };
-        assert_eq!(Lately::none(after(5)).with(cores, after(5), after(5)), now);
+        assert_eq!(Lately::none(after(5)).with(cores, ORDINARY, after(5), after(5)), now);
+    }
+
+    #[test]
+    fn a_gpu_counts_as_its_flavor_weighs_and_one_of_no_flavor_as_one() {
+        let known = |flavor: &str| {
+            [("h100", 4_000), ("t4", 500)].into_iter().find(|it| it.0 == flavor).map(|it| it.1)
+        };
+        let gpus = |gpus| Resources { gpus, ..GPU };
+        let weight = |usage: &[(&str, i64)]| {
+            weight(&usage.iter().map(|(name, amount)| ((*name).to_owned(), gpus(*amount))).collect(), known)
+        };
+        assert_eq!((weight(&[("h100", 8)]), weight(&[("t4", 8)])), (4_000, 500));
+        assert_eq!(weight(&[("h100", 1), ("t4", 3)]), 1_375, "a mean by amount");
+        assert_eq!(
+            (weight(&[]), weight(&[("gone", 8)]), weight(&[("h100", 0)])),
+            (ORDINARY, ORDINARY, ORDINARY)
+        );
+        let start = |weight| Lately::none(after(5)).with(gpus(2), weight, after(5), after(5)).gpu_seconds;
+        assert_eq!((start(ORDINARY), start(4_000), start(500)), (600.0, 2_400.0, 300.0));
     }
 
     #[test]
@@ -211,9 +261,26 @@ mod tests {
         ) {
             let gang = Resources { gpus, ..GPU };
             let (from, until, now) = (after(from), after(from + runs), after(from + runs + later));
-            let early = Lately::none(until).with(gang, from, until).seen(now).gpu_seconds;
-            let late = Lately::none(now).with(gang, from, until).gpu_seconds;
+            let early = Lately::none(until).with(gang, ORDINARY, from, until).seen(now).gpu_seconds;
+            let late = Lately::none(now).with(gang, ORDINARY, from, until).gpu_seconds;
             prop_assert!((early - late).abs() <= 0.02 * late + 1.0, "{} {}", early, late);
+        }
+
+        /// With ordinary flavors use is, to the bit, what it was before they had weights.
+        #[test]
+        fn an_ordinary_weight_changes_nothing(
+            gpus in 0_i64..100_000, cpu_milli in 0_i64..10_000_000, runs in 0_i64..500, cut in 0_i64..=1_000
+        ) {
+            let gang = Resources { cpu_milli, memory_bytes: 0, gpus };
+            let part = Resources { cpu_milli: cpu_milli * cut / 1_000, memory_bytes: 0, gpus: gpus * cut / 1_000 };
+            let usage = [("cpu".to_owned(), part), ("h100".to_owned(), gang - part)].into();
+            let ordinary = weight(&usage, |_| Some(ORDINARY));
+            let (from, until) = (after(0), after(runs));
+            let used = Lately::none(until).with(gang, ordinary, from, until).gpu_seconds;
+            let began = faded(runs * HOUR);
+            let held = 604_800.0 / std::f64::consts::LN_2 * (1.0 - began);
+            let before = real(u64::try_from(milli(gang)).unwrap()) / 1_000.0 * (held + 300.0 * began);
+            prop_assert_eq!(used.to_bits(), before.to_bits());
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{
     policy_properties::any_fleet,
     policy_tests::{fleet, held_by, job_of, policy, queue},
     shape::tests::{copied, is_enough, oldest},
-    tests::any_input,
+    tests::{any_input, res},
     *,
 };
 
@@ -102,6 +102,37 @@ fn a_burst_counts_before_it_has_run() {
     let placed = plan(&input).assign;
     let at = placed.iter().position(|assign| assign.job.0.as_u128() == 31).unwrap();
     assert_eq!(at, 12, "twelve starts are an hour");
+}
+
+/// The same policy where GPUs of h100 weigh so many times as much as others.
+fn dear(mut policy: Policy, times: u32) -> Policy {
+    let h100 = policy.flavors.iter_mut().filter(|flavor| flavor.name == "h100");
+    h100.for_each(|flavor| flavor.weight *= times);
+    policy
+}
+
+#[test]
+fn who_used_cheap_gpus_goes_before_who_used_dear_ones_for_as_long() {
+    let first = |times: u32| {
+        let mut input = fleet(dear(policy(&[]), times), &[("east", 3)]);
+        input.now = NOW;
+        let hours = |held: Held| Held { assigned_at: NOW.plus_millis(-2 * HOUR), ..held };
+        let cheap = Held { usage: [("a100".to_owned(), res(1, 1, 1))].into(), ..held_by(91, "b", 1) };
+        input.clusters[0].attempts = vec![hours(held_by(90, "a", 1)), hours(cheap)];
+        input.waiting = vec![job("a", 1, 5, None), job("b", 2, 0, None)];
+        plan(&input).assign[0].job.0.as_u128()
+    };
+    assert_eq!(first(1), 1, "they used as much, so the older goes first");
+    assert_eq!(first(4), 2);
+}
+
+#[test]
+fn a_start_on_dear_gpus_counts_for_more() {
+    let mut input = fleet(dear(policy(&[]), 12), &[("east", 4)]);
+    input.now = NOW;
+    input.waiting = vec![job("a", 1, 5, None), job("a", 2, 5, None), job("b", 3, 0, None)];
+    let placed: Vec<u128> = plan(&input).assign.iter().map(|assign| assign.job.0.as_u128()).collect();
+    assert_eq!(placed, [1, 3, 2], "one start is an hour");
 }
 
 #[test]

@@ -314,7 +314,7 @@ impl<'a> Pass<'a> {
             because.push_str(&self.charged(place, &job.queue, &packing.charge));
             self.quotas.take(place, &job.queue, &packing.charge);
         }
-        self.turns.start(&self.quotas, job);
+        self.turns.start(&self.quotas, job, &packing.charge);
         let usage = self.quotas.usage(&packing.charge);
         let open = &mut self.sites[site];
         open.put(job, packing.left);

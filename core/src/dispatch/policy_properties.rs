@@ -17,7 +17,7 @@ use super::{
     tests::{cluster, res},
     *,
 };
-use crate::quota::{Quota, Resource};
+use crate::quota::{ORDINARY, Quota, Resource};
 
 fn any_quota() -> impl Strategy<Value = crate::quota::FlavorQuota> {
     let one = |most: i64, unit: i64| {
@@ -53,8 +53,13 @@ fn any_queue(name: &'static str, parent: Option<&'static str>) -> impl Strategy<
 
 pub(super) fn any_policy() -> impl Strategy<Value = Policy> {
     let tree = (any_queue("lab", None), any_queue("a", Some("lab")), any_queue("b", Some("lab")));
-    (tree, any_queue("solo", None))
-        .prop_map(|((lab, a, b), solo)| policy(&[lab, a, b, queue("project", Some("a"), None), solo]))
+    (tree, any_queue("solo", None)).prop_map(|((lab, a, b), solo)| {
+        // The weight of a root tells nobody apart, so it does for a flavor as well.
+        let weights = [lab.weight, solo.weight];
+        let mut policy = policy(&[lab, a, b, queue("project", Some("a"), None), solo]);
+        policy.flavors.iter_mut().zip(weights).for_each(|(flavor, weight)| flavor.weight = weight);
+        policy
+    })
 }
 
 const QUEUES: [&str; 5] = ["a", "b", "project", "solo", "free"];
@@ -338,9 +343,10 @@ proptest! {
     }
 
     #[test]
-    fn without_quotas_and_priorities_the_plan_is_that_of_before(input in any_fleet(), declared in any::<bool>()) {
+    fn without_quotas_priorities_and_weights_the_plan_is_that_of_before(input in any_fleet(), declared in any::<bool>()) {
         let mut input = input;
         input.policy.queues.iter_mut().for_each(|queue| queue.quotas.clear());
+        input.policy.flavors.iter_mut().for_each(|flavor| flavor.weight = ORDINARY);
         input.waiting.iter_mut().for_each(|job| job.priority = 0);
         if !declared {
             input.policy = Policy::default();

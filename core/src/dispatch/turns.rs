@@ -68,9 +68,9 @@ impl<'a> Turns<'a> {
         Turns { lines: BTreeMap::new(), uses: Uses::new(input, quotas), now: input.now }
     }
 
-    /// A job is placed, so its queue used more.
-    pub(super) fn start(&mut self, quotas: &Quotas, job: &Waiting) {
-        self.uses.start(quotas, &job.queue, gang_total(&job.gang));
+    /// A job is placed and charged so, and its queue used more.
+    pub(super) fn start(&mut self, quotas: &Quotas, job: &Waiting, charge: &Charge) {
+        self.uses.start(quotas, &job.queue, gang_total(&job.gang), charge);
     }
 
     fn key(&self, job: &Waiting, group: usize) -> Key {

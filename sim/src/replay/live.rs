@@ -21,7 +21,7 @@ use squadron_core::{
     id::{AttemptId, ClusterId, JobId},
     placement::{Face, NodeWish, Requirement},
     preference::Preferences,
-    quota::{Flavor, Policy as Declared, Preemption, Queue, Quota, Reclaim, Resource, Within},
+    quota::{Flavor, ORDINARY, Policy as Declared, Preemption, Queue, Quota, Reclaim, Resource, Within},
     resources::Resources,
     time::Timestamp,
 };
@@ -190,14 +190,14 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Its room is free, and its queue has used it.
+    /// Its room is free, and its queue has used it. Flavors of a trace are all ordinary.
     fn leave(&mut self, job: usize, now: Millis) {
         let (id, now) = (id(job), time(now));
         for cluster in &mut self.input.clusters {
             let Some(at) = cluster.attempts.iter().position(|held| held.id.job == id) else { continue };
             let held = cluster.attempts.swap_remove(at);
             let used = self.input.lately.entry(held.queue).or_insert(Lately::none(now));
-            *used = used.seen(now).with(gang_total(&held.gang), held.assigned_at, now);
+            *used = used.seen(now).with(gang_total(&held.gang), ORDINARY, held.assigned_at, now);
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::{
     dispatch::{pack::Kind, room::Room},
     placement::{Face, Labels},
-    quota::Flavor,
+    quota::{Flavor, ORDINARY},
 };
 
 /// Whether a node has all of these labels.
@@ -29,6 +29,11 @@ impl Flavors {
 
     pub(crate) fn name(&self, flavor: usize) -> &str {
         self.0.get(flavor).map_or("", |flavor| &flavor.name)
+    }
+
+    /// What one of its GPUs counts as, in thousandths.
+    pub(crate) fn weight(&self, flavor: usize) -> u32 {
+        self.0.get(flavor).map_or(ORDINARY, |flavor| flavor.weight)
     }
 
     pub(crate) fn len(&self) -> usize {

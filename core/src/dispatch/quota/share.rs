@@ -1,7 +1,8 @@
 //! Share: how much of what others leave unused a queue would hold, by weight. Kueue's weighted dominant share.
 //!
 //! Between siblings the smaller share goes first, level by level from the root down. A queue that borrows nothing has the
-//! share 0; where both have it, the one that uses less of its guarantee goes first.
+//! share 0; where both have it, the one that uses less of its guarantee goes first. Over the flavors everything is summed by their
+//! weight, in what is borrowed and in what could be lent alike; use of a guarantee is told of each flavor for itself.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use crate::{
         quota::{Place, Quotas, Tree, parts},
         tenants::Tenants,
     },
-    quota::Resource,
+    quota::{ORDINARY, Resource},
 };
 
 /// Shares in millionths; the smaller goes first.
@@ -34,7 +35,7 @@ impl Quotas {
     /// The share that `node`, which the place is in or below, would have with `charge`.
     pub(crate) fn share(&self, place: Place, node: usize, charge: &Charge) -> Share {
         let tree = &self.trees[place.tree];
-        let mut by_resource: BTreeMap<Resource, (i128, i128)> = BTreeMap::new();
+        let mut loans = Loans::new();
         let mut used = 0;
         for (flavor, resource, amount) in parts(charge) {
             let Some(book) = tree.book(flavor, resource) else { continue };
@@ -43,11 +44,10 @@ impl Quotas {
             if nominal > 0 {
                 used = used.max(millionths(book.used(node).saturating_add(here).into(), nominal.into()));
             }
-            let sums = by_resource.entry(resource).or_default();
-            sums.0 += i128::from(book.borrowed(node, here));
-            sums.1 += i128::from(tree.lendable(node, flavor, resource));
+            let (borrowed, lent) = (book.borrowed(node, here), tree.lendable(node, flavor, resource));
+            loans.entry(resource).or_default().add(self.flavors.weight(flavor), borrowed, lent);
         }
-        Share { borrowed: dominant(tree, node, &by_resource), used: by_weight(tree, node, used) }
+        Share { borrowed: dominant(tree, node, &loans), used: by_weight(tree, node, used) }
     }
 }
 
@@ -56,22 +56,41 @@ impl Quotas {
     /// could lend, by weight. A decision compares the same for the flavors that a job would be charged.
     pub(crate) fn share_now(&self, place: Place) -> i64 {
         let tree = &self.trees[place.tree];
-        let mut by_resource: BTreeMap<Resource, (i128, i128)> = BTreeMap::new();
+        let mut loans = Loans::new();
         for (flavor, resource) in tree.keys() {
-            let sums = by_resource.entry(resource).or_default();
             let borrowed = tree.book(flavor, resource).map_or(0, |book| book.borrowed(place.node, 0));
-            sums.0 += i128::from(borrowed);
-            sums.1 += i128::from(tree.lendable(place.node, flavor, resource));
+            let lent = tree.lendable(place.node, flavor, resource);
+            loans.entry(resource).or_default().add(self.flavors.weight(flavor), borrowed, lent);
         }
-        let share = dominant(tree, place.node, &by_resource) / 1_000;
+        let share = dominant(tree, place.node, &loans) / 1_000;
         i64::try_from(share).unwrap_or(i64::MAX)
     }
 }
 
+/// What is borrowed of a resource and what of it could be lent, over the flavors by their weight.
+#[derive(Default)]
+struct Loan {
+    borrowed: i128,
+    lent: i128,
+}
+
+type Loans = BTreeMap<Resource, Loan>;
+
+impl Loan {
+    fn add(&mut self, weight: u32, borrowed: i64, lent: i64) {
+        self.borrowed += i128::from(borrowed) * i128::from(weight);
+        self.lent += i128::from(lent) * i128::from(weight);
+    }
+
+    /// Where nothing could be lent, a unit of an ordinary flavor stands for it.
+    fn millionths(&self) -> u64 {
+        millionths(self.borrowed, if self.lent > 0 { self.lent } else { ORDINARY.into() })
+    }
+}
+
 /// The largest part borrowed of what could be lent, over the resources, by weight.
-fn dominant(tree: &Tree, node: usize, by_resource: &BTreeMap<Resource, (i128, i128)>) -> u64 {
-    let parts = by_resource.values().map(|(borrowed, lent)| millionths(*borrowed, *lent));
-    by_weight(tree, node, parts.max().unwrap_or(0))
+fn dominant(tree: &Tree, node: usize, loans: &Loans) -> u64 {
+    by_weight(tree, node, loans.values().map(Loan::millionths).max().unwrap_or(0))
 }
 
 fn by_weight(tree: &Tree, node: usize, share: u64) -> u64 {

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+use proptest::{collection::vec, prelude::*};
+
 use super::*;
 use crate::{
     dispatch::{
@@ -9,7 +11,7 @@ use crate::{
         policy_tests::{gpu_node, policy, queue},
         tests::res,
     },
-    quota::Flavor,
+    quota::{Flavor, ORDINARY, check::MOST_WEIGHT},
 };
 
 fn quotas(queues: &[Queue]) -> Quotas {
@@ -77,6 +79,58 @@ fn shares_are_of_what_is_borrowed_by_weight() {
     }
     assert_eq!(share(&quotas, "light").borrowed, 100_000, "one of the ten that could be lent");
     assert_eq!(share(&quotas, "heavy").borrowed, 25_000);
+}
+
+/// Two queues that borrow of the lab, which has so much of both flavors and no more than GPUs.
+fn borrowers(weights: [u32; 2]) -> Quotas {
+    let mut lab = queue("lab", None, Some(20));
+    lab.quotas.insert("a100".into(), lab.quotas["h100"].clone());
+    let mut declared = policy(&[lab, queue("a", Some("lab"), None), queue("b", Some("lab"), None)]);
+    for (flavor, weight) in declared.flavors.iter_mut().zip(weights) {
+        flavor.weight = weight;
+    }
+    Quotas::new(&declared, &[])
+}
+
+#[test]
+fn what_is_borrowed_counts_by_the_weight_of_its_flavor() {
+    let mut quotas = borrowers([3_000, 1_000]);
+    let (a100, h100) = (quotas.flavors.index("a100").unwrap(), quotas.flavors.index("h100").unwrap());
+    let (a, b) = (quotas.limited("a").unwrap(), quotas.limited("b").unwrap());
+    quotas.take(a, "a", &[(h100, res(0, 0, 8))].into());
+    quotas.take(b, "b", &[(a100, res(0, 0, 8))].into());
+    assert_eq!((quotas.share_now(a), quotas.share_now(b)), (300, 100), "24 and 8 of 80");
+    let both = [(a100, res(0, 0, 2)), (h100, res(0, 0, 2))].into();
+    let share = |place: Place| quotas.share(place, place.node, &both).borrowed;
+    assert_eq!((share(a), share(b)), (400_000, 200_000), "32 and 16 of 80");
+}
+
+#[test]
+fn where_nothing_can_be_lent_shares_are_told_as_if_a_unit_could() {
+    let mut quotas = quotas(&[queue("lab", None, Some(0)), queue("a", Some("lab"), Some(0))]);
+    let a = quotas.limited("a").unwrap();
+    quotas.take(a, "a", &[(quotas.flavors.index("h100").unwrap(), res(0, 0, 2))].into());
+    assert_eq!(quotas.share_now(a), 2_000);
+}
+
+proptest! {
+    /// Flavors that weigh alike are summed as they are, whatever they weigh.
+    #[test]
+    fn one_weight_for_all_flavors_changes_no_share(
+        weight in 1_u32..=MOST_WEIGHT, amounts in vec(0_i64..=20, 4), asks in vec(0_i64..=9, 2)
+    ) {
+        let shares = |weight: u32| {
+            let mut quotas = borrowers([weight, weight]);
+            let (a, b) = (quotas.limited("a").unwrap(), quotas.limited("b").unwrap());
+            let both = |gpus: &[i64]| [(0, res(0, 0, gpus[0])), (1, res(0, 0, gpus[1]))].into();
+            quotas.take(a, "a", &both(&amounts[..2]));
+            quotas.take(b, "b", &both(&amounts[2..]));
+            [a, b].map(|place| (quotas.share_now(place), quotas.share(place, place.node, &both(&asks))))
+        };
+        prop_assert_eq!(shares(weight), shares(ORDINARY));
+        let plain = (amounts[0] + amounts[1]) * 1_000 / 40;
+        prop_assert_eq!(shares(ORDINARY)[0].0, plain);
+    }
 }
 
 #[test]
