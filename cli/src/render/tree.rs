@@ -1,6 +1,7 @@
 //! The tree of queues with what each has, uses, borrows and lends; on a narrow terminal as lines instead of columns.
 
 use squadron_api::queue::{Queue, QueueQuota};
+use squadron_core::quota::ORDINARY;
 
 use super::{
     View,
@@ -86,13 +87,21 @@ fn amounts(quota: &QueueQuota) -> Vec<Cell> {
     let show = |amount| amount_of(&quota.resource, amount);
     let borrowed = if quota.borrowed.is_some_and(|amount| amount > 0) { Style::Busy } else { Style::Normal };
     vec![
-        quota.flavor.as_str().into(),
+        flavor(quota).into(),
         quota.resource.as_str().into(),
         show(Some(quota.total)).into(),
         show(quota.used).into(),
         Cell::styled(&show(quota.borrowed), borrowed),
         show(quota.lent).into(),
     ]
+}
+
+/// With its weight where that is not 1: `h100 ×4`.
+pub fn flavor(quota: &QueueQuota) -> String {
+    match quota.flavor_weight {
+        ORDINARY => quota.flavor.clone(),
+        weight => format!("{} ×{}", quota.flavor, decimal(i64::from(weight))),
+    }
 }
 
 /// In the unit of the resource.
@@ -124,7 +133,7 @@ fn share(queue: &Queue) -> String {
     }
 }
 
-/// What it used in the last days, older use with less weight.
+/// What it used in the last days, in GPU hours of an ordinary flavor, older use with less weight.
 fn lately(queue: &Queue) -> String {
     let tenths = queue.used_lately / 360;
     format!("{}.{} GPU-h", tenths / 10, tenths % 10)
@@ -149,7 +158,7 @@ fn narrow(queue: &Queue, colour: bool) -> String {
         let show = |amount| amount_of(&quota.resource, amount);
         let mut line = format!(
             "{depth}  {} {}: {} of {}",
-            plain(&quota.flavor),
+            plain(&flavor(quota)),
             plain(&quota.resource),
             show(quota.used),
             show(Some(quota.total))
@@ -195,6 +204,7 @@ mod tests {
     fn quota(resource: &str, total: i64, used: Option<i64>, lent: Option<i64>) -> QueueQuota {
         QueueQuota {
             flavor: "h100".into(),
+            flavor_weight: if resource == "cpu" { 2_500 } else { ORDINARY },
             resource: resource.into(),
             declared: true,
             nominal: 0,
@@ -227,7 +237,7 @@ mod tests {
         insta::assert_snapshot!(tree(&queues(), view(None)), @"
         QUEUE      WAITING   RUNNING   WEIGHT     SHARE   USED LATELY   FLAVOR        RESOURCE   NOMINAL             USED   BORROWED      LENT
         acme             0         0      1.5         -     0.0 GPU-h   h100          gpu             16               12          0         0
-        └ text           2         1      1.5     25.0%     1.5 GPU-h   h100          cpu              8              2.5          0         1
+        └ text           2         1      1.5     25.0%     1.5 GPU-h   h100 ×2.5     cpu              8              2.5          0         1
                                                                         h100          gpu              8               12          4         0
         └ vision         2         1      1.5   unknown     1.5 GPU-h   h100          memory       8 GiB          unknown    unknown   unknown
         · └ team         4         2      1.5      0.0%     3.0 GPU-h   h100          gpu              8                0          0         4
@@ -244,7 +254,7 @@ mod tests {
           h100 gpu: 12 of 16
           text  2 waiting, 1 running, weight 1.5, share 25.0%
             used lately: 1.5 GPU-h
-            h100 cpu: 2.5 of 8, 1 lent
+            h100 ×2.5 cpu: 2.5 of 8, 1 lent
             h100 gpu: 12 of 8, 4 borrowed
           vision  2 waiting, 1 running, weight 1.5, share unknown
             used lately: 1.5 GPU-h

@@ -16,7 +16,7 @@ use super::{
     policy::changes,
     style::Style,
     table::{Cell, Column, left, right},
-    tree::{amount_of, percent},
+    tree::{amount_of, flavor, percent},
 };
 
 const QUEUES: &[Column] = &[
@@ -134,18 +134,23 @@ fn rows(queue: &WhatIfQueue) -> Vec<Vec<Cell>> {
 }
 
 fn row(key: &(String, String), before: &[QueueQuota], after: &[QueueQuota]) -> Vec<Cell> {
-    let show = |side: &[QueueQuota], of: fn(&QueueQuota) -> Option<i64>| {
-        let line = side.iter().find(|line| line.flavor == key.0 && line.resource == key.1);
+    let (before, after) = (find(before, key), find(after, key));
+    let show = |line: Option<&QueueQuota>, of: fn(&QueueQuota) -> Option<i64>| {
         line.map_or_else(|| "-".to_owned(), |line| amount_of(&key.1, of(line)))
     };
     let both = |of| moved(&show(before, of), &show(after, of));
+    let named = |line: Option<&QueueQuota>| line.map_or_else(String::new, flavor);
     vec![
-        key.0.as_str().into(),
+        moved(&named(before.or(after)), &named(after.or(before))),
         key.1.as_str().into(),
         both(|line| Some(line.nominal)),
         both(|line| line.used),
         both(|line| line.borrowed),
     ]
+}
+
+fn find<'q>(lines: &'q [QueueQuota], (flavor, resource): &(String, String)) -> Option<&'q QueueQuota> {
+    lines.iter().find(|line| line.flavor == *flavor && line.resource == *resource)
 }
 
 /// `8 → 16`, or only `8` where nothing moves.
@@ -165,6 +170,7 @@ mod tests {
     fn gpus(nominal: i64, used: i64, borrowed: i64) -> QueueQuota {
         QueueQuota {
             flavor: "h100".into(),
+            flavor_weight: 1_000,
             resource: "gpu".into(),
             declared: true,
             nominal,
@@ -250,6 +256,16 @@ mod tests {
         acme/text   h100     gpu          4 → 8   4 → 9      0 → 1   0.0% → 12.5%
         old         h100     gpu          1 → -   0 → -      0 → -       0.0% → -
         ");
+    }
+
+    #[test]
+    fn another_weight_of_a_flavor_stands_beside_its_name() {
+        let mut told = example();
+        let after = told.queues[0].after.as_mut().map(|side| &mut side.quotas[0]);
+        after.into_iter().for_each(|line| line.flavor_weight = 4_000);
+        let text = what_if(&told, View { now: Timestamp(0), colour: false, width: None });
+        assert!(text.contains("acme/text   h100 → h100 ×4   gpu "), "{text}");
+        assert!(text.contains("old         h100             gpu "), "{text}");
     }
 
     #[test]

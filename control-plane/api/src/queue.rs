@@ -1,7 +1,7 @@
 //! Queues: nodes of the tenant tree.
 
 use serde::{Deserialize, Serialize};
-use squadron_core::resources::Resources;
+use squadron_core::{quota::ORDINARY, resources::Resources};
 use utoipa::ToSchema;
 
 /// `POST /api/v1/queues`.
@@ -40,11 +40,12 @@ pub struct Queue {
     #[schema(value_type = Object)]
     pub used: Resources,
     /// The greatest part that it borrows of what its parent can lend, with what that may borrow itself, over its weight, in
-    /// thousandths and over all flavors; absent for a root, and where its tree cannot be counted.
+    /// thousandths and over all flavors by their weight; absent for a root, and where its tree cannot be counted.
     #[serde(default)]
     pub share: Option<i64>,
-    /// What its own jobs used in the last days, in GPU seconds: older use weighs less, half after a week; a start counts as five
-    /// minutes at once, and 64 cores count as a GPU. Of queues with the same share, the one that used much less goes first.
+    /// What its own jobs used in the last days, in GPU seconds of an ordinary flavor: a GPU counts by the weight of its flavor, and
+    /// 64 cores count as a GPU; older use weighs less, half after a week; a start counts as five minutes at once. Of queues with the
+    /// same share, the one that used much less goes first.
     #[serde(default)]
     pub used_lately: u64,
     /// By flavor and resource; empty where nothing is limited.
@@ -57,6 +58,9 @@ pub struct Queue {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QueueQuota {
     pub flavor: String,
+    /// What one GPU of the flavor counts as in the share and in what was used lately, in thousandths.
+    #[serde(default = "ordinary")]
+    pub flavor_weight: u32,
     /// `cpu`, `memory` or `gpu`.
     pub resource: String,
     /// Whether the queue itself names it; one that names nothing uses what its parent may.
@@ -74,6 +78,10 @@ pub struct QueueQuota {
     pub borrowed: Option<i64>,
     /// What others use of what it has.
     pub lent: Option<i64>,
+}
+
+fn ordinary() -> u32 {
+    ORDINARY
 }
 
 /// `PUT /api/v1/queues`: changes what is given.

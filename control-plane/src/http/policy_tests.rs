@@ -172,6 +172,11 @@ async fn queues_show_the_tree_and_what_is_used_of_it() {
     attempt::charge(&mut db, &[(AttemptId { job: job.id, number: 1 }, &charge, &Bound::new())])
         .await
         .unwrap();
+    let dear = "apiVersion: squadron.dev/v1\nkind: Flavor\nmetadata: {name: any}\nspec: {weight: 2.5}\n";
+    let (_, weighed) = room.put("", dear).await;
+    let fields = json!([{"field": "weight", "before": "1", "after": "2.5"}]);
+    let change = json!([{"kind": "flavor", "name": "any", "change": "changed", "fields": fields}]);
+    assert_eq!(weighed["changes"], change);
     let page = room.get("/api/v1/queues").await;
     let tree: Vec<(&str, u64)> = page["items"]
         .as_array()
@@ -182,8 +187,8 @@ async fn queues_show_the_tree_and_what_is_used_of_it() {
     assert_eq!(tree, [("acme", 0), ("vision", 1), ("team/train", 2), ("research", 0)]);
     let vision = &page["items"][1]["quotas"][0];
     assert_eq!(
-        (&vision["total"], &vision["used"], &vision["borrowed"]),
-        (&json!(2_000), &json!(3_000), &json!(1_000))
+        (&vision["flavor_weight"], &vision["total"], &vision["used"], &vision["borrowed"]),
+        (&json!(2_500), &json!(2_000), &json!(3_000), &json!(1_000))
     );
     let acme = &page["items"][0]["quotas"][0];
     assert_eq!(

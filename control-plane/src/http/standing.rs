@@ -10,7 +10,7 @@ use squadron_core::{
         soft,
     },
     quota::{
-        Resource,
+        ORDINARY, Resource,
         standing::{Line, Standing, standings},
     },
     resources::Resources,
@@ -74,12 +74,17 @@ fn used(input: &Input) -> BTreeMap<&str, Resources> {
 
 /// The lines of a standing, by flavor and resource.
 pub fn lines(standing: &Standing) -> Vec<QueueQuota> {
-    standing.lines.iter().map(|((flavor, resource), line)| quota(flavor, *resource, line)).collect()
+    let quota = |((flavor, resource), line): (&(String, Resource), &Line)| {
+        let weight = standing.weights.get(flavor).copied().unwrap_or(ORDINARY);
+        quota(flavor, weight, *resource, line)
+    };
+    standing.lines.iter().map(quota).collect()
 }
 
-fn quota(flavor: &str, resource: Resource, line: &Line) -> QueueQuota {
+fn quota(flavor: &str, flavor_weight: u32, resource: Resource, line: &Line) -> QueueQuota {
     QueueQuota {
         flavor: flavor.to_owned(),
+        flavor_weight,
         resource: resource.word().to_owned(),
         declared: line.declared,
         nominal: line.nominal,
@@ -103,7 +108,7 @@ pub fn new(name: String) -> Queue {
         allows_overlap: false,
         parent: None,
         depth: 0,
-        weight: 1_000,
+        weight: ORDINARY,
         used: Resources::default(),
         share: None,
         used_lately: 0,

@@ -1494,7 +1494,7 @@ export interface components {
                 /**
                  * Format: int64
                  * @description The greatest part that it borrows of what its parent can lend, with what that may borrow itself, over its weight, in
-                 *     thousandths and over all flavors; absent for a root, and where its tree cannot be counted.
+                 *     thousandths and over all flavors by their weight; absent for a root, and where its tree cannot be counted.
                  */
                 share?: number | null;
                 /** @description RayJob (YAML) that jobs of Ray's own client are made from; empty for the default one. */
@@ -1503,8 +1503,9 @@ export interface components {
                 used?: Record<string, never>;
                 /**
                  * Format: int64
-                 * @description What its own jobs used in the last days, in GPU seconds: older use weighs less, half after a week; a start counts as five
-                 *     minutes at once, and 64 cores count as a GPU. Of queues with the same share, the one that used much less goes first.
+                 * @description What its own jobs used in the last days, in GPU seconds of an ordinary flavor: a GPU counts by the weight of its flavor, and
+                 *     64 cores count as a GPU; older use weighs less, half after a week; a start counts as five minutes at once. Of queues with the
+                 *     same share, the one that used much less goes first.
                  */
                 used_lately?: number;
                 /**
@@ -1655,7 +1656,7 @@ export interface components {
             /**
              * Format: int64
              * @description The greatest part that it borrows of what its parent can lend, with what that may borrow itself, over its weight, in
-             *     thousandths and over all flavors; absent for a root, and where its tree cannot be counted.
+             *     thousandths and over all flavors by their weight; absent for a root, and where its tree cannot be counted.
              */
             share?: number | null;
             /** @description RayJob (YAML) that jobs of Ray's own client are made from; empty for the default one. */
@@ -1664,8 +1665,9 @@ export interface components {
             used?: Record<string, never>;
             /**
              * Format: int64
-             * @description What its own jobs used in the last days, in GPU seconds: older use weighs less, half after a week; a start counts as five
-             *     minutes at once, and 64 cores count as a GPU. Of queues with the same share, the one that used much less goes first.
+             * @description What its own jobs used in the last days, in GPU seconds of an ordinary flavor: a GPU counts by the weight of its flavor, and
+             *     64 cores count as a GPU; older use weighs less, half after a week; a start counts as five minutes at once. Of queues with the
+             *     same share, the one that used much less goes first.
              */
             used_lately?: number;
             /**
@@ -1697,6 +1699,11 @@ export interface components {
             /** @description Whether the queue itself names it; one that names nothing uses what its parent may. */
             declared?: boolean;
             flavor: string;
+            /**
+             * Format: int32
+             * @description What one GPU of the flavor counts as in the share and in what was used lately, in thousandths.
+             */
+            flavor_weight?: number;
             /** Format: int64 */
             lending_limit?: number | null;
             /**

@@ -34,7 +34,7 @@ export function QueuesPage() {
         ) : (
           <TableFrame label="Queues">
             <table className="table table-narrow">
-              <thead><tr><th scope="col">Queue</th><th scope="col" className="number">Waiting</th><th scope="col" className="number">On clusters</th><th scope="col" className="number">Weight</th><th scope="col" className="number">Share</th><th scope="col" className="number">Used lately</th><th scope="col">Quota</th><th scope="col"><span className="sr-only">Links</span></th></tr></thead>
+              <thead><tr><th scope="col">Queue</th><th scope="col" className="number">Waiting</th><th scope="col" className="number">On clusters</th><th scope="col" className="number">Weight</th><th scope="col" className="number">Share</th><th scope="col" className="number" title="GPU hours of a flavor of weight 1; older use counts less">Used lately</th><th scope="col">Quota</th><th scope="col"><span className="sr-only">Links</span></th></tr></thead>
               <tbody>{page.items.map((queue) => <Row key={queue.name} queue={queue} edit={edit} />)}</tbody>
             </table>
           </TableFrame>

@@ -7,6 +7,7 @@ export function QuotaBar({ quota }: { quota: QueueQuota }) {
     `nominal ${amountOf(quota.resource, quota.nominal)}`,
     ...(quota.borrowing_limit == null ? [] : [`borrows at most ${amountOf(quota.resource, quota.borrowing_limit)}`]),
     ...(quota.lending_limit == null ? [] : [`lends at most ${amountOf(quota.resource, quota.lending_limit)}`]),
+    ...(quota.flavor_weight == null || quota.flavor_weight === 1_000 ? [] : [`a GPU counts as ${quota.flavor_weight / 1_000}`]),
   ].join(", ");
   return (
     <div className="quota" title={title}>

@@ -43,7 +43,7 @@ export function shareOf(share: number | null | undefined, isRoot: boolean): stri
   return `${Math.floor(share / 10)}.${share % 10} %`;
 }
 
-/** GPU seconds as GPU hours. */
+/** GPU seconds of a flavor of weight 1 as GPU hours. */
 export function gpuHours(seconds: number | undefined): string {
   return `${((seconds ?? 0) / 3_600).toFixed(1)} GPU-h`;
 }

@@ -40,6 +40,8 @@ pub struct Line {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Standing {
     pub lines: BTreeMap<(String, Resource), Line>,
+    /// What a GPU of each flavor of the lines counts as in the share, in thousandths.
+    pub weights: BTreeMap<String, u32>,
     /// Its weighted share of what its parent could lend, in thousandths; nothing for a root.
     pub share: Option<i64>,
 }
@@ -81,6 +83,7 @@ fn add_lines(
             {
                 let standing = standings.entry(tree.name(node).to_owned()).or_default();
                 standing.lines.insert(key.clone(), line);
+                standing.weights.insert(key.0.clone(), quotas.flavors.weight(flavor));
             }
         }
     }

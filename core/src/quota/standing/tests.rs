@@ -112,6 +112,14 @@ fn the_share_is_of_what_the_parent_could_lend_with_what_it_may_borrow() {
 }
 
 #[test]
+fn the_weights_of_flavors_are_told_with_the_lines() {
+    let mut policy = company();
+    policy.flavors[0].weight = 2_500;
+    let standings = standings(&policy, &[]);
+    assert_eq!(standings["text"].weights, [("h100".to_owned(), 2_500)].into());
+}
+
+#[test]
 fn a_tree_without_quotas_has_no_lines() {
     let standings = standings(&policy(vec![queue("default", None, None)]), &used(&[("default", 5)]));
     assert_eq!(standings["default"], Standing::default());
