@@ -5,6 +5,8 @@
 //! its agent says that nothing of it is left. A word that changes nothing comes back as [`Refused`] with the reason, so
 //! repeated and late facts cost nothing. Repaired by: the next fact, which is read against the state as it then stands.
 
+#[cfg(test)]
+mod adopted_tests;
 mod advance;
 mod facts;
 mod loss;

@@ -106,7 +106,7 @@ pub(super) fn step_of(step: AttemptStep) -> Told {
     step_numbered(1, step)
 }
 
-fn step_numbered(number: u32, step: AttemptStep) -> Told {
+pub(super) fn step_numbered(number: u32, step: AttemptStep) -> Told {
     east(Fact::Attempt(AttemptFact { attempt: id(number), step, message: "namespace not allowed".into() }))
 }
 
@@ -301,22 +301,6 @@ fn an_attempt_that_the_agent_fenced_is_lost_and_its_job_goes_on() {
     let attempt = fenced.attempt.unwrap();
     assert_eq!((attempt.state, attempt.desired), (AttemptState::Lost, false));
     assert!(attempt.removed_at.is_some());
-}
-
-#[test]
-fn a_forgotten_attempt_is_adopted_with_its_number() {
-    let adopted = live(job(), &[Told::Adopted(3, true)]);
-    assert_eq!((adopted.state, adopted.attempt.as_ref().unwrap().number), (JobState::Starting, 3));
-    assert!(tell(&adopted, &Told::Adopted(4, true), at(9)).is_err());
-}
-
-#[test]
-fn a_forgotten_attempt_of_which_nothing_exists_is_given_again() {
-    let adopted = live(job(), &[Told::Adopted(3, false)]);
-    let attempt = adopted.attempt.clone().unwrap();
-    assert_eq!((adopted.state, attempt.number, attempt.created_at), (JobState::Assigned, 3, None));
-    let created = live(adopted, &[step_numbered(3, AttemptStep::Created)]);
-    assert_eq!(created.state, JobState::Starting);
 }
 
 fn any_pods() -> impl Strategy<Value = Vec<PodFact>> {

@@ -161,6 +161,8 @@ struct World {
     wire: Vec<Message>,
     sent: Vec<Message>,
     bodies: BTreeMap<AttemptId, usize>,
+    /// A message was lost on this connection.
+    broken: bool,
 }
 
 impl World {
@@ -172,7 +174,10 @@ impl World {
             }
             Op::Send => _ = self.send(),
             Op::Deliver => _ = self.deliver(),
-            Op::Lose if !self.wire.is_empty() => _ = self.wire.remove(0),
+            Op::Lose if !self.wire.is_empty() => {
+                self.wire.remove(0);
+                self.broken = true;
+            }
             Op::Repeat(at) => self.wire.extend(self.sent.get(*at).cloned()),
             Op::Reconnect => self.reconnect(),
             Op::Backup => self.backup = Some(self.database.clone()),
@@ -232,6 +237,7 @@ impl World {
         self.sent.clear();
         self.sender = Sender::new(self.held.as_ref().map_or(0, |held| held.generation));
         self.receiver = Receiver::default();
+        self.broken = false;
     }
 
     /// A restore is seen by the generation that falls or by the timeline; one that shows by neither is not told apart.
@@ -255,10 +261,11 @@ impl World {
             if sent || delivered || self.receiver.is_lost() {
                 continue;
             }
-            if self.held.as_ref().map(|held| held.generation) == self.sender.sent() {
+            // A connection only loses the last message when it ends. What is held may have the number of what was lost, if that
+            // was of another database.
+            if !self.broken && self.held.as_ref().map(|held| held.generation) == self.sender.sent() {
                 return;
             }
-            // The last message was lost, which a connection only does when it ends.
             self.reconnect();
         }
         panic!("it never settles");
