@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use crate::{
     clock,
-    plan::{Desired, Observed},
+    plan::{Desired, Memory, Observed, Phase},
     record::Recorder,
 };
 
@@ -35,7 +35,12 @@ impl Asked {
         Asked { answered: 0, again }
     }
 
-    /// Answers the question that was asked under `timeline` (0 for none), once; a disk that fails is tried by the next pass.
+    /// Whether the question that was asked under `timeline` (0 for none) was not answered yet.
+    pub(super) fn is_open(&self, timeline: u64) -> bool {
+        timeline > self.answered
+    }
+
+    /// Answers the question that was asked under `timeline`; a disk that fails is tried by the next pass.
     pub(super) async fn answer(
         &mut self,
         timeline: u64,
@@ -43,9 +48,6 @@ impl Asked {
         observed: &Observed,
         recorder: &Recorder,
     ) {
-        if timeline <= self.answered {
-            return;
-        }
         let facts = holdings(timeline, desired, observed);
         tracing::warn!(
             timeline,
@@ -59,6 +61,17 @@ impl Asked {
         self.answered = timeline;
         self.again.notify_one();
     }
+}
+
+/// Phases of wanted attempts as they were before their end or their refusal was told, which may be forgotten.
+pub(super) fn untold(desired: Option<&Desired>, memory: &Memory) -> Vec<(AttemptId, Option<Phase>)> {
+    let wanted = desired.into_iter().flat_map(|desired| desired.attempts.keys());
+    let before = |attempt: &AttemptId| match memory.get(*attempt) {
+        Some(Phase::Removed) => Some((*attempt, Some(Phase::Created))),
+        Some(Phase::Refused) => Some((*attempt, None)),
+        _ => None,
+    };
+    wanted.filter_map(before).collect()
 }
 
 /// Everything of which something exists, and what else may have been under way when the database failed over.
@@ -111,6 +124,18 @@ mod tests {
         let told = holdings(2, Some(&desired), &seen([1].into_iter()));
         let all = HoldingsFact { timeline: 2, held: vec![id(1), id(7)], accepted: vec![id(2)], more: false };
         assert_eq!(told, [all]);
+    }
+
+    #[test]
+    fn an_end_that_was_told_is_told_again() {
+        let desired = Desired::of(9, (1..=4).map(|n| (id(n), DesiredAttempt::bare(id(n)))));
+        let mut memory = Memory::default();
+        for (n, phase) in [(1, Phase::Removed), (2, Phase::Refused), (3, Phase::Created), (7, Phase::Removed)]
+        {
+            memory.set(id(n), Some(phase));
+        }
+        assert_eq!(untold(Some(&desired), &memory), [(id(1), Some(Phase::Created)), (id(2), None)]);
+        assert_eq!(untold(None, &memory), []);
     }
 
     #[test]

@@ -131,7 +131,7 @@ impl Attempts {
         let mut observed = observe::observe(&self.cache, &self.logs, desired.as_ref(), &self.store.memory);
         observed.ready.clone_from(&self.accepts.borrow());
         let looked = Instant::now();
-        self.asked.answer(self.lease.asked(), desired.as_ref(), &observed, &self.recorder).await;
+        self.tell_holdings(desired.as_ref(), &observed).await;
         if self.misses_one(desired.as_ref(), &observed) {
             self.read_note(&mut observed).await;
         }
@@ -160,6 +160,15 @@ impl Attempts {
             None => at_most,
         };
         Passed { looked, pause }
+    }
+
+    /// Answers the control plane if it asks what is held; what was told of ends is told again then.
+    async fn tell_holdings(&mut self, desired: Option<&Desired>, observed: &Observed) {
+        let timeline = self.lease.asked();
+        let untold = holdings::untold(desired, &self.store.memory);
+        if self.asked.is_open(timeline) && self.remember(&untold) {
+            self.asked.answer(timeline, desired, observed, &self.recorder).await;
+        }
     }
 
     /// The fencer notes first and stops then, so what it stopped is in the note by now. A note that cannot be read holds up
