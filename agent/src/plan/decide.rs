@@ -118,14 +118,15 @@ fn start(attempt: &DesiredAttempt, look: &Look<'_>, plan: &mut Plan) {
         Some(NotStarted::NotAccepted) => false,
         None => true,
     };
-    if !accepted && look.observed.ready.contains(&attempt.id) {
+    let remains = look.observed.remains.contains(&attempt.id);
+    if !accepted && !remains && look.observed.ready.contains(&attempt.id) {
         plan.accepts.insert(attempt.id);
         return;
     }
     let action = create(attempt, look.policy);
     if !matches!(action, Action::Create { .. }) {
         plan.actions.push(action);
-    } else if look.observed.remains.contains(&attempt.id) {
+    } else if remains {
         // What a life before left of it must be gone first.
     } else if accepted {
         plan.actions.push(action);

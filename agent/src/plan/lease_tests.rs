@@ -138,3 +138,18 @@ fn at_the_end_of_the_lease_it_is_stopped_until_nothing_is_left_and_then_told() {
 fn what_has_ended_is_not_stopped() {
     assert_eq!(planned(&here(true), &remembered(Phase::Created), &over()), Plan::default());
 }
+
+#[test]
+fn what_was_ready_is_accepted_without_being_built_again_unless_something_remains() {
+    // It cannot be built, so only a look at the last pass accepts it.
+    let broken = DesiredAttempt { manifest: "{}".into(), ..wanted() };
+    let want = Desired::of(1, [(id(), broken)]);
+    let accepts = |observed: &Observed| {
+        let leave = refused(NotStarted::NotAccepted);
+        plan(Some(&want), observed, &Memory::default(), &policy(), &leave, NOW).accepts
+    };
+    let ready = Observed { ready: [id()].into(), ..Observed::default() };
+    assert_eq!(accepts(&ready), BTreeSet::from([id()]));
+    assert_eq!(accepts(&Observed { remains: [id()].into(), ..ready }), BTreeSet::new());
+    assert_eq!(accepts(&Observed::default()), BTreeSet::new());
+}

@@ -23,3 +23,20 @@ fn a_forgotten_attempt_of_which_nothing_exists_is_given_again() {
     let created = live(adopted, &[step_numbered(3, AttemptStep::Created)]);
     assert_eq!(created.state, JobState::Starting);
 }
+
+#[test]
+fn what_is_found_closes_an_older_attempt_and_what_is_old_or_over_is_left() {
+    let found = |job: &Job, number: u32| {
+        let cluster = job.attempt.as_ref().unwrap().cluster;
+        take_back(job, AttemptId { job: job.id, number }, (cluster, "west"), true, at(9))
+    };
+    let live = live(job(), &[Told::Assigned, ray_job("Running", "RUNNING")]);
+    assert_eq!(found(&live, 1), TakenBack::default(), "it is known");
+    let taken = found(&live, 2);
+    let older = taken.closed.unwrap().job.attempt.unwrap();
+    assert_eq!((older.number, older.state), (1, AttemptState::Lost));
+    let newest = taken.adopted.unwrap().job;
+    assert_eq!((newest.state, newest.attempt.unwrap().cluster_name.as_str()), (JobState::Starting, "west"));
+    let over = super::tests::live(live, &[ray_job("Complete", "SUCCEEDED")]);
+    assert_eq!(found(&over, 2), TakenBack::default(), "its job is over");
+}

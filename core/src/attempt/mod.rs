@@ -9,6 +9,7 @@
 mod adopted_tests;
 mod advance;
 mod facts;
+mod found;
 mod loss;
 mod name;
 mod pods;
@@ -22,6 +23,7 @@ mod tests;
 
 pub use crate::attempt::{
     advance::advance,
+    found::{TakenBack, take_back},
     name::object_name,
     pods::{is_image_trouble, is_oom_killed, pod_reason, quoted_image, telling_container},
 };

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use squadron_core::{
-    attempt::{Event as Told, advance, object_name},
+    attempt::{Event as Told, Step, advance, object_name, take_back},
     fact::{AttemptFact, AttemptStep, Fact, RayJobFact},
     fencing::{Claim, Verdict, counted, judge, slack},
     id::{AttemptId, Epoch},
-    lease::{Grant, Proof, ProofKind, Renewal, Strange, is_news, unknown_attempt},
+    lease::{Grant, Proof, ProofKind, Renewal, is_news},
     silence::Judge,
     time::Timestamp,
     watermark::{Arrival, place},
@@ -215,28 +215,16 @@ impl World {
     }
 
     fn found(&mut self, cluster: usize, epoch: Epoch, attempt: AttemptId, uid: u64) {
-        let row = &self.postgres.now.jobs[ids::job_index(attempt.job)];
-        let newest = row.newest().copied();
-        let known = newest.map_or(0, |newest| newest.number);
-        if unknown_attempt(attempt.number, known, row.job.state.is_terminal()) == Strange::Adopt {
-            let older = row.id(known);
-            if let Some(proof) =
-                newest.filter(|newest| newest.live).and_then(|_| Proof::superseded(older, attempt.number))
-            {
-                self.advance(
-                    older,
-                    newest.map_or(cluster, |newest| newest.cluster),
-                    Told::NothingRuns { proof: &proof },
-                );
-            }
-            let name = format!("cluster {cluster}");
-            let told = Told::Adopted {
-                cluster: ids::cluster(cluster),
-                cluster_name: &name,
-                number: attempt.number,
-                exists: true,
-            };
-            self.advance(attempt, cluster, told);
+        let (index, name) = (ids::job_index(attempt.job), format!("cluster {cluster}"));
+        let row = &self.postgres.now.jobs[index];
+        let last = row.newest().map_or(cluster, |newest| newest.cluster);
+        let now = ids::wall(self.now, 0);
+        let taken = take_back(&row.job, attempt, (ids::cluster(cluster), &name), true, now);
+        if let Some(closed) = taken.closed {
+            self.write(index, &closed, last, Some(ProofKind::Superseded));
+        }
+        if let Some(adopted) = taken.adopted {
+            self.write(index, &adopted, cluster, None);
         }
         let row = &mut self.postgres.now.jobs[ids::job_index(attempt.job)];
         let wanted = row
@@ -320,22 +308,25 @@ impl World {
     /// A job takes a step, in the transaction that runs. True if it changed.
     pub fn advance(&mut self, attempt: AttemptId, cluster: usize, told: Told<'_>) -> bool {
         let index = ids::job_index(attempt.job);
-        let before = self.postgres.now.jobs[index].newest().copied();
-        let now = ids::wall(self.now, 0);
-        let step = match advance(&self.postgres.now.jobs[index].job, told, now) {
-            Ok(step) => step,
+        let kind = if let Told::NothingRuns { proof } = told { Some(proof.kind()) } else { None };
+        match advance(&self.postgres.now.jobs[index].job, told, ids::wall(self.now, 0)) {
+            Ok(step) => self.write(index, &step, cluster, kind),
             Err(refused) => {
                 self.say(|| format!("control plane: {} unchanged: {refused}", show(attempt)));
-                return false;
+                false
             }
-        };
+        }
+    }
+
+    /// A decided step of a job reaches the database; `kind` is that of the proof which closed its attempt.
+    fn write(&mut self, index: usize, step: &Step, cluster: usize, kind: Option<ProofKind>) -> bool {
+        let before = self.postgres.now.jobs[index].newest().copied();
         let indexed = !self.without(Rule::R1);
-        if let Err(aborted) = self.postgres.save(index, &step, cluster, indexed, self.now) {
+        if let Err(aborted) = self.postgres.save(index, step, cluster, indexed, self.now) {
             self.say(|| format!("postgres: {aborted:?}"));
             return false;
         }
         self.say(|| format!("job {index}: {}", step.job.sentence));
-        let kind = if let Told::NothingRuns { proof } = told { Some(proof.kind()) } else { None };
         self.check_step(index, before, kind);
         true
     }

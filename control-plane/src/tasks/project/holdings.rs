@@ -1,16 +1,16 @@
 //! Holdings: attempts that a cluster holds and the database forgot in a failover are taken back (R4, T10).
 //!
-//! Invariant: only what the cluster told under the timeline that asks counts, and of a job only its newest attempt there; an older
-//! one that the database still calls live was given up before, or the newer one could not exist. The last part ends the asking in
-//! the transaction that took it. What is not taken back is left out of the next desired set, and its agent stops it.
+//! Owns no rule: who is taken back is judged by [`squadron_core::attempt::take_back`]. Invariant: only what the cluster told under
+//! the timeline that asks counts, and of a job only its newest attempt there. The last part ends the asking in the transaction that
+//! took it. What is not taken back is left out of the next desired set, and its agent stops it.
 
 use std::collections::BTreeMap;
 
 use squadron_core::{
-    attempt::{Event, Job, Step, advance as decide},
+    attempt::{Step, TakenBack, take_back},
     fact::{Fact, HoldingsFact},
     id::{AttemptId, ClusterId, JobId},
-    lease::{Proof, ProofKind, Strange, unknown_attempt},
+    lease::ProofKind,
     time::Timestamp,
 };
 use squadron_store::{PgConnection, Result, attempt, failover, job::advance, loss};
@@ -41,9 +41,10 @@ pub(super) async fn apply(
             tracing::warn!(%attempt, cluster = name, "a cluster holds an attempt of a job that the database lost");
             continue;
         };
-        let (close, adopt) = judge(job, cluster, &name, attempt, exists, now);
-        closed.extend(close);
-        adopted.extend(adopt);
+        let TakenBack { closed: older, adopted: newest } =
+            take_back(job, attempt, (cluster, &name), exists, now);
+        closed.extend(older);
+        adopted.extend(newest);
     }
     give_up(db, &closed, now).await?;
     let versions = advance::save_all(db, &adopted).await?;
@@ -67,29 +68,6 @@ fn newest(told: &HoldingsFact) -> BTreeMap<JobId, (u32, bool)> {
         *known = (id.number, exists).max(*known);
     }
     newest
-}
-
-/// The end of an older attempt, and the one that was found.
-fn judge(
-    job: &Job,
-    cluster: ClusterId,
-    cluster_name: &str,
-    found: AttemptId,
-    exists: bool,
-    now: Timestamp,
-) -> (Option<Step>, Option<Step>) {
-    let before = job.attempt.as_ref();
-    let known = before.map_or(0, |attempt| attempt.number);
-    if unknown_attempt(found.number, known, job.state.is_terminal()) == Strange::Stop {
-        return (None, None);
-    }
-    let live = before.filter(|attempt| !attempt.state.is_terminal()).and(job.attempt_id());
-    let proof = live.and_then(|older| Proof::superseded(older, found.number));
-    let closed = proof.and_then(|proof| decide(job, Event::NothingRuns { proof: &proof }, now).ok());
-    let event = Event::Adopted { cluster, cluster_name, number: found.number, exists };
-    let adopted = decide(closed.as_ref().map_or(job, |step| &step.job), event, now);
-    let adopted = adopted.inspect_err(|refused| tracing::warn!(attempt = %found, %refused, "not taken back"));
-    (closed, adopted.ok())
 }
 
 async fn give_up(db: &mut PgConnection, closed: &[Step], now: Timestamp) -> Result<()> {
