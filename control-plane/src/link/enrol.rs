@@ -33,9 +33,8 @@ pub async fn enroll(
     request: Request<EnrollRequest>,
 ) -> Result<Response<EnrollReply>, Status> {
     let app = &service.app;
-    if let Some(visit) = request.extensions().get::<Visit>()
-        && !service.enrolments.allows(visit.from(), clock::now())
-    {
+    let from = request.extensions().get::<Visit>().map(Visit::from);
+    if from.is_some_and(|from| !service.enrolments.allows(from, clock::now())) {
         return Err(Status::resource_exhausted(
             "too many enrolments from this address; try again in a minute",
         ));
@@ -54,6 +53,9 @@ pub async fn enroll(
     };
     let offer = offer(app, cluster, &token, &request, proven).await?;
     let offered = app.store.offer(&offer).await.map_err(|error| guest::unavailable(&error))?;
+    if let Some(from) = from.filter(|_| offered.is_welcome()) {
+        service.enrolments.forgives(from);
+    }
     app.wake.changed("cluster", cluster, 0);
     reply(service, cluster, offered).await
 }

@@ -43,13 +43,14 @@ pub async fn authenticate<T>(service: &LinkService, request: &Request<T>) -> Res
         Ok(parsed) => parsed,
         Err(refusal) => return Err(refuse::token(app, None, &refusal).await),
     };
-    if let Some(visit) = &visit
-        && !service.registry.knows(cluster)
-        && !service.guesses.allows(visit.from(), clock::now())
-    {
+    let stranger = visit.as_ref().filter(|_| !service.registry.knows(cluster)).map(Visit::from);
+    if stranger.is_some_and(|from| !service.guesses.allows(from, clock::now())) {
         return Err(Status::resource_exhausted("too many calls for unknown clusters; try again in a minute"));
     }
     let (row, proven) = check(app, cluster, &token).await?;
+    if let Some(from) = stranger {
+        service.guesses.forgives(from);
+    }
     Ok(Guest { cluster, name: row.name, state: row.state, token_sha256: token.sha256(), proven, visit })
 }
 

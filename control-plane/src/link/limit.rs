@@ -1,4 +1,8 @@
 //! A limit per address on what strangers may try: enrolments, so that nobody guesses codes, and names of clusters.
+//!
+//! Owns the counts. Invariant: at most so many calls of one address in a minute are looked at that were not, or not yet, found
+//! to come from one who knows a code or holds a key; who is found to is not counted, so that a whole fleet may enrol from
+//! behind one address. Fails by forgetting on a restart, which gives a guesser another minute's worth.
 
 use std::{
     collections::BTreeMap,
@@ -28,8 +32,17 @@ impl Limit {
         if now.millis_since(*since) >= WINDOW_MS {
             (*since, *count) = (now, 0);
         }
-        *count += 1;
-        *count <= PER_WINDOW
+        let allowed = *count < PER_WINDOW;
+        *count += u32::from(allowed);
+        allowed
+    }
+
+    /// The call was no guess: it is not counted.
+    pub fn forgives(&self, address: IpAddr) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, count)) = seen.get_mut(&address) {
+            *count = count.saturating_sub(1);
+        }
     }
 }
 
@@ -45,5 +58,18 @@ mod tests {
         assert_eq!(allowed, 60);
         assert!(limit.allows(there, Timestamp(0)));
         assert!(limit.allows(here, Timestamp::from_millis(WINDOW_MS)));
+    }
+
+    #[test]
+    fn a_fleet_behind_one_address_enrols_while_a_guesser_there_does_not() {
+        let (limit, here) = (Limit::default(), IpAddr::from([10, 0, 0, 1]));
+        for _ in 0..500 {
+            assert!(limit.allows(here, Timestamp(0)));
+            limit.forgives(here);
+        }
+        let at_once = (0..100).filter(|_| limit.allows(here, Timestamp(0))).count();
+        (0..at_once).for_each(|_| limit.forgives(here));
+        let guesses = (0..100).filter(|_| limit.allows(here, Timestamp(0))).count();
+        assert_eq!(guesses, 60);
     }
 }

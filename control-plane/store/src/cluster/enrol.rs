@@ -36,6 +36,13 @@ pub enum Offered {
     Contradicts,
 }
 
+impl Offered {
+    /// Whether whoever offered knows the code, or holds keys that are enrolled.
+    pub fn is_welcome(self) -> bool {
+        matches!(self, Offered::Pending | Offered::Accepted | Offered::Reoffered)
+    }
+}
+
 impl Store {
     /// Keeps the offer if the code and the cluster's state allow it.
     pub async fn offer(&self, offer: &Offer) -> Result<Offered> {
@@ -97,7 +104,7 @@ async fn apply(db: &mut PgConnection, cluster: &Cluster, offer: &Offer, outcome:
             set_alarm(db, cluster.id, &alarm).await?;
         }
     }
-    let allowed = outcome == Offered::Pending || outcome == Offered::Reoffered;
+    let allowed = outcome.is_welcome();
     audit::insert(db, &audit::Entry { allowed, detail: format!("{outcome:?}"), ..offer.audit.clone() }).await
 }
 
