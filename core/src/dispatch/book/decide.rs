@@ -9,6 +9,7 @@ impl Book {
     /// Places everything that can be placed now, in order.
     pub fn decide(&mut self, now: Millis) -> Vec<Start> {
         self.keep_accounts(now);
+        self.forget_cooled(now);
         let mut starts = self.honour_claims(now);
         self.renew_reservations(now);
         while let Some((line, site)) = self.next(now) {
@@ -57,7 +58,8 @@ impl Book {
         }
         let fits = self.sites.iter().enumerate().filter_map(|(index, site)| {
             let left = self.room(index, shape) - shape.milli;
-            let open = site.open && left >= 0 && self.kept_from(line, index, now).is_none();
+            let open =
+                site.open && left >= self.not_lent(line, index) && self.kept_from(line, index, now).is_none();
             open.then(|| (left, site.total(shape.models), index))
         });
         fits.min().map(|(.., index)| index)

@@ -2,7 +2,7 @@
 //!
 //! Owns the waiting jobs in their groups, what every cluster has free, what tenants use, and the reservations. Invariants:
 //! nothing is placed beyond a cluster's capacity or a tenant's quota; a job that fits some cluster and its quota waits
-//! only because of a reservation that is stated; a job of a tenant under its guarantee goes before all that borrow. Same
+//! only because of a reservation, or of room that was just taken back, and that is stated; a job of a tenant under its guarantee goes before all that borrow. Same
 //! calls in the same order, same decisions. Rebuilt from waiting and running jobs at any time; it keeps no secret state but
 //! the history that predictions come from.
 //!
@@ -11,6 +11,9 @@
 
 mod account;
 mod claim;
+mod cooling;
+#[cfg(test)]
+mod cooling_tests;
 mod decide;
 mod line;
 mod rank;
@@ -33,7 +36,7 @@ pub use crate::dispatch::book::{
     why::Why,
 };
 use crate::dispatch::{
-    book::{claim::Claim, line::Line, site::Hold},
+    book::{claim::Claim, cooling::Cooling, line::Line, site::Hold},
     owed::Account,
     predict::{Basis, Errors, History, Kind, Prediction, outlasting},
     tenants::Tenants,
@@ -120,6 +123,7 @@ pub struct Book {
     history: History,
     reservations: Vec<Reservation>,
     claims: Vec<Claim>,
+    cooling: Vec<Cooling>,
     /// By tenant.
     accounts: Vec<Account>,
     /// When [`Book::decide`] was last called.
@@ -146,6 +150,7 @@ impl Book {
             history: History::default(),
             reservations: Vec::new(),
             claims: Vec::new(),
+            cooling: Vec::new(),
             suffered: BTreeMap::new(),
             released: true,
             touched: Vec::new(),

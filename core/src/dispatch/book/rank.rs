@@ -29,6 +29,8 @@ pub struct Terms {
     pub before_stops: Patience,
     /// A job runs at least this long before it may be stopped; twice as long after each stop.
     pub protected: Millis,
+    /// Room that was taken back from borrowers is not lent for long again before it has cooled for so long.
+    pub cooling: Millis,
     /// Clusters that may be kept at one time.
     pub reservations: usize,
 }
@@ -45,6 +47,7 @@ impl Default for Terms {
             reclaim: true,
             before_stops: Patience::default(),
             protected: HOUR / 6,
+            cooling: 2 * HOUR,
         }
     }
 }

@@ -4,9 +4,9 @@
 //! head then really fits. A job that is not known to write checkpoints loses all it did. Waiting costs something too: a
 //! plan is carried out once what the head missed is worth what would be lost ([`Terms`](super::Terms)), and jobs that should
 //! end soon are left to end. A tenant that was below its guarantee for a notable part of what it was owed waits for neither.
-//! Invariants: nobody is pushed below its guarantee, so no
-//! job is stopped whose tenant is within it; none stops that has run less than its protected time, which doubles with
-//! every stop it suffered. Fails by stopping nothing: the head then waits for whatever ends, and is looked at again.
+//! What was taken back is not lent for long again at once. Invariants: nobody is pushed below its guarantee, so no job is
+//! stopped whose tenant is within it; none stops that has run less than its protected time, which doubles with every stop it
+//! suffered, and none that was stopped [`MOST_STOPS`] times. Fails by stopping nothing: the head then waits for whatever ends, and is looked at again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,7 +15,7 @@ use std::{
 
 use crate::dispatch::{
     book::{Book, Millis, claim::Claim, rank::Rank},
-    preempt::cost::{protected, spare},
+    preempt::cost::{MOST_STOPS, protected, spare},
 };
 
 /// After a look in vain, a line is looked at again this many milliseconds later.
@@ -159,6 +159,7 @@ impl Book {
         });
         let mut victims: Vec<Victim> = here
             .filter(|victim| victim.tenant != shape.tenant && victim.ran >= self.protected(victim.job))
+            .filter(|victim| self.stops(victim.job) < MOST_STOPS)
             .filter(|victim| !self.is_stopping(victim.job) && (wronged || self.lasts(victim)))
             .collect();
         victims.sort_unstable();
@@ -178,7 +179,12 @@ impl Book {
 
     /// How long a job runs at least before it may be stopped.
     fn protected(&self, job: u64) -> Millis {
-        protected(self.terms.protected, self.suffered.get(&job).copied().unwrap_or(0))
+        protected(self.terms.protected, self.stops(job))
+    }
+
+    /// How often a job was stopped to make room for others.
+    fn stops(&self, job: u64) -> u32 {
+        self.suffered.get(&job).copied().unwrap_or(0)
     }
 
     /// Whether what the head missed so far is worth what the plan loses; always, if its tenant was wronged.
@@ -193,14 +199,16 @@ impl Book {
         let shape = self.lines[line].shape;
         paper.add(shape.tenant, shape.milli);
         let head = self.lines[line].head().map_or(0, |(_, job)| job);
-        let mut stops = Vec::new();
+        let (mut stops, mut taken) = (Vec::new(), 0);
         for job in &plan.victims {
             let Some(victim) = self.running.get(job) else { continue };
             paper.add(victim.shape.tenant, -victim.shape.milli);
+            taken += victim.shape.milli;
             let lost = i128::from(victim.shape.milli) * i128::from(now.saturating_sub(victim.started));
             stops.push(Stop { job: *job, site: plan.site, makes_room_for: head, lost });
         }
         let victims: BTreeSet<u64> = plan.victims.into_iter().collect();
+        self.cool(plan.site, taken, now);
         self.claims.push(Claim { line, site: plan.site, victims });
         stops
     }

@@ -14,9 +14,9 @@ fn eager(gpus: &[i64], teams: usize) -> Book {
     book
 }
 
-/// Terms that differ in what is asked before anybody is stopped.
+/// Terms that differ in what is asked before anybody is stopped; what was taken back is lent at once.
 fn patient(price: i128, lasting_ms: Millis, tolerance: i64) -> Terms {
-    Terms { before_stops: Patience { price, lasting_ms, tolerance }, ..Terms::default() }
+    Terms { before_stops: Patience { price, lasting_ms, tolerance }, cooling: 0, ..Terms::default() }
 }
 
 /// More than all of what a tenant was owed.
@@ -115,6 +115,23 @@ fn young_jobs_are_protected_and_longer_after_each_stop() {
 }
 
 #[test]
+fn a_job_that_was_stopped_four_times_is_left_to_end() {
+    let mut book = eager(&[4], 2);
+    filled(&mut book, &[2, 2]);
+    for round in 1..=5 {
+        let (now, newcomer) = (minutes(1_000 * round), 10 + round);
+        book.arrive(ask(newcomer, 1, 2, now)).unwrap();
+        book.decide(now);
+        let victim = u64::from(round < 5);
+        assert_eq!(stopped(&book.reclaim(now)), [victim], "the youngest, until it has lost enough");
+        book.stopped(victim, now);
+        assert_eq!(started(&book.decide(now)), [newcomer]);
+        book.end(newcomer, now + 1);
+        assert_eq!(started(&book.decide(now + 1)), [victim]);
+    }
+}
+
+#[test]
 fn jobs_of_a_tenant_within_its_guarantee_never_stop() {
     let mut book = eager(&[4, 4], 2);
     for job in 0..2 {
@@ -203,9 +220,11 @@ proptest! {
     #[test]
     fn stops_keep_every_rule(
         gpus in vec(1i64..24, 1..4),
+        cooling in 0u64..120,
         jobs in vec((0usize..3, 1u32..12, 0u64..60, 1u64..400, 0u64..30), 1..40),
     ) {
         let mut book = eager(&gpus, 3);
+        book.terms.cooling = minutes(cooling);
         let mut now = 0;
         let mut asks = Vec::new();
         let mut running: Vec<(Millis, Start)> = Vec::new();

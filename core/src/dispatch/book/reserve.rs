@@ -42,13 +42,11 @@ impl Book {
         }
     }
 
-    /// When the next head will have waited long enough, if nothing else happens before.
+    /// When the next head will have waited long enough, or room that was taken back has cooled, if nothing else happens before.
     pub fn wake(&self, now: Millis) -> Option<Millis> {
-        if self.reservations.len() >= self.terms.reservations {
-            return None;
-        }
-        let due = (0..self.lines.len()).filter_map(|line| self.starves_at(line));
-        due.filter(|at| *at > now).min()
+        let open = self.reservations.len() < self.terms.reservations;
+        let due = (0..self.lines.len()).filter(|_| open).filter_map(|line| self.starves_at(line));
+        due.filter(|at| *at > now).chain(self.next_cooled(now)).min()
     }
 
     fn most_starving(&self, now: Millis) -> Option<usize> {

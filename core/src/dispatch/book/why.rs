@@ -11,6 +11,8 @@ pub enum Why {
     OverQuota { available: i64 },
     /// The cluster has room but keeps it for a gang that waits longer.
     KeptFor { site: usize, job: u64, until: Millis },
+    /// The cluster has room, but it was taken back from borrowers and is not lent for long again before `until`.
+    NotLent { site: usize, until: Millis },
     /// The cluster has room but running jobs are being stopped there for others, and the room is theirs.
     Claimed { site: usize },
     /// The cluster has too little free.
@@ -30,6 +32,7 @@ impl Book {
             return vec![Why::OverQuota { available }];
         }
         let mut reasons: Vec<Why> = Vec::new();
+        let line = self.waiting_line(shape);
         for (site, cluster) in self.sites.iter().enumerate() {
             let free = cluster.free(shape.models);
             if !cluster.open {
@@ -38,9 +41,9 @@ impl Book {
                 reasons.push(Why::Full { site, free });
             } else if self.room(site, shape) < shape.milli {
                 reasons.push(Why::Claimed { site });
-            } else if let Some(kept) =
-                self.by_shape.get(&(shape, 0)).and_then(|line| self.kept_from(*line, site, now))
-            {
+            } else if let Some(until) = line.and_then(|line| self.lent_from(line, site)) {
+                reasons.push(Why::NotLent { site, until });
+            } else if let Some(kept) = line.and_then(|line| self.kept_from(line, site, now)) {
                 reasons.push(Why::KeptFor { site, job: kept.job, until: kept.expected });
             } else {
                 return Vec::new();
@@ -48,6 +51,12 @@ impl Book {
         }
         reasons.sort();
         reasons
+    }
+
+    /// The line in which jobs of this shape wait, that of those which were never stopped first.
+    fn waiting_line(&self, shape: Shape) -> Option<usize> {
+        let lines = self.by_shape.range((shape, 0)..=(shape, Millis::MAX)).map(|(_, line)| *line);
+        lines.into_iter().find(|line| self.lines[*line].len() > 0)
     }
 
     /// Why no cluster could ever hold it.

@@ -12,6 +12,10 @@ use crate::{
 /// Getting a stopped job going again, in milliseconds: it counts as lost as well.
 const RESTART_MS: u64 = 60_000;
 
+/// A job that lost all it did so often, so that a guarantee was kept, is left to end: most of what stops lose is lost by a few
+/// jobs that are stopped again and again.
+pub(crate) const MOST_STOPS: u32 = 4;
+
 /// How long an attempt runs at least before it may be stopped: `base`, doubled with every stop that its job suffered.
 pub(crate) fn protected(base: u64, stops: u32) -> u64 {
     base.saturating_mul(1 << stops.min(20))
@@ -83,6 +87,12 @@ pub(super) fn again(held: &Held, now: Timestamp) -> u64 {
     let Some(began) = held.stake.began else { return 0 };
     let saved = held.stake.saved.filter(|_| held.stake.resumes);
     u64::try_from(now.millis_since(saved.map_or(began, |saved| saved.max(began)))).unwrap_or(0)
+}
+
+/// Whether the attempt's job was stopped so often, and had to begin again each time, that it is left to end.
+pub(super) fn is_left_to_end(held: &Held) -> bool {
+    let goes_on = held.stake.resumes && held.stake.saved.is_some();
+    held.stake.stops >= MOST_STOPS && !goes_on
 }
 
 /// Work that a stop loses, in thousandths of a GPU times milliseconds. A core counts as the 64th part of a GPU.

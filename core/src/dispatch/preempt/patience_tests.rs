@@ -56,6 +56,18 @@ fn a_queue_that_was_below_its_guarantee_for_long_waits_for_nothing() {
 }
 
 #[test]
+fn a_job_that_lost_all_four_times_is_left_to_end_and_one_that_goes_on_is_not() {
+    let often = |saved: Option<Timestamp>| {
+        let mut world = borrowed(90, 50);
+        let younger = &mut world.input.clusters[0].attempts[1].stake;
+        (younger.stops, younger.resumes, younger.saved) = (4, true, saved);
+        world.step(200 * HOUR)
+    };
+    assert_eq!(stopped(&often(None)), [(1, 9)], "job 2 would lose less, and lost enough");
+    assert_eq!(stopped(&often(Some(Timestamp(199 * HOUR * SECOND)))), [(2, 9)]);
+}
+
+#[test]
 fn a_pass_tells_what_every_queue_is_owed_from_now_on() {
     let mut world = borrowed(90, 0);
     let plan = world.step(HOUR + 60);

@@ -120,7 +120,7 @@ impl<'a> Pass<'a> {
         open.filter_map(|held| {
             let place = paper.quotas.limited(&held.queue);
             let kind = right.over(held, place, rules, &paper.quotas)?;
-            if kind == Kind::Reclaim && patient && !self.lasts(held) {
+            if kind == Kind::Reclaim && (cost::is_left_to_end(held) || patient && !self.lasts(held)) {
                 return None;
             }
             let charge = place.map_or_else(Charge::new, |_| paper.quotas.charge_of(cluster, held));
