@@ -70,7 +70,7 @@ impl Stage {
     fn promised(&self, asked: Tick, millis: u64) {
         let lease = &self.attempts.lease;
         let number = lease.send(asked);
-        lease.desired(1, 0);
+        lease.desired(1, 0, 0);
         lease.promised(&Promise {
             number,
             lease_ms: millis,
@@ -136,7 +136,7 @@ async fn a_lease_that_ended_since_the_plan_lets_nothing_begin_and_deletes_go_on(
 async fn a_grant_of_an_older_set_than_is_held_starts_nothing() {
     let mut stage = stage();
     stage.promised(clock::tick(), 60_000);
-    stage.attempts.lease.desired(2, 0);
+    stage.attempts.lease.desired(2, 0, 0);
     assert_eq!(stage.act(todo(), &mut Fences::default()).await, Ended::Again);
     assert_eq!(names(&stage.server), Vec::<String>::new());
 }

@@ -97,12 +97,12 @@ impl Lease {
         self.state().holder.send(now)
     }
 
-    /// Takes a promise. One of an older timeline may be forgotten by the database and is ignored; under a newer one nothing
-    /// starts until the next desired state.
-    pub fn promised(&self, promise: &Promise) {
+    /// Takes a promise; under a newer timeline nothing starts until the next desired state. False if it is of an older one: it
+    /// may be forgotten by the database and is ignored, and whoever gave it is not to be obeyed.
+    pub fn promised(&self, promise: &Promise) -> bool {
         let mut state = self.state();
         if promise.timeline < state.timeline {
-            return;
+            return false;
         }
         if state.timeline == 0 {
             state.under = promise.timeline;
@@ -111,7 +111,7 @@ impl Lease {
         state.asked = if promise.wants_holdings { promise.timeline } else { 0 };
         let session = state.holder.session();
         if !state.holder.acknowledged(session, promise.number, promise.lease_ms) {
-            return;
+            return true;
         }
         state.ttl = promise.lease_ms;
         state.renewals = state.renewals.max(promise.renewals);
@@ -120,6 +120,7 @@ impl Lease {
         }
         drop(state);
         self.0.promises.send_modify(|count| *count += 1);
+        true
     }
 
     /// Milliseconds left for an attempt of the desired state `generation`, which a watchdog may be told.
@@ -144,9 +145,16 @@ impl Lease {
         self.state().noted
     }
 
-    /// A desired state came, which answers a renewal.
-    pub fn desired(&self, generation: u64, answers: u64) {
+    /// Whether a desired state that was read under `timeline` (0: the control plane is too old to tell) is to be taken.
+    pub fn obeys(&self, timeline: u64) -> bool {
+        timeline == 0 || timeline >= self.state().timeline
+    }
+
+    /// A desired state came that is to be taken, which answers a renewal. A renewal of a timeline before its own may be forgotten.
+    pub fn desired(&self, generation: u64, answers: u64, timeline: u64) {
         let mut state = self.state();
+        let answers = if timeline > state.timeline { 0 } else { answers };
+        state.timeline = state.timeline.max(timeline);
         (state.generation, state.answers, state.under) = (generation, answers, state.timeline);
     }
 

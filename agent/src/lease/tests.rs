@@ -46,7 +46,7 @@ fn an_attempt_starts_only_under_a_lease_an_acceptance_and_a_fresh_answer() {
     let folder = tempfile::tempdir().unwrap();
     let lease = lease(folder.path(), 7, "b");
     let number = lease.send(Tick(1_000));
-    lease.desired(4, 0);
+    lease.desired(4, 0, 0);
     assert_eq!(refused(&lease, attempt("wait", None), 1_100), Some(NotStarted::NotAccepted));
     assert_eq!(
         refused(&lease, attempt("wait", Some(7)), 1_100),
@@ -73,7 +73,7 @@ fn an_attempt_starts_only_under_a_lease_an_acceptance_and_a_fresh_answer() {
 fn a_promise_for_another_desired_state_does_not_freshen_this_one() {
     let folder = tempfile::tempdir().unwrap();
     let lease = lease(folder.path(), 7, "b");
-    lease.desired(4, 0);
+    lease.desired(4, 0, 0);
     let number = lease.send(Tick(0));
     lease.promised(&promise(number, 5));
     assert_eq!(refused(&lease, attempt("fence", Some(7)), 100), Some(NotStarted::Late));
@@ -113,17 +113,44 @@ fn what_was_granted_before_a_failover_does_not_start_after_it() {
     let lease = lease(folder.path(), 7, "b");
     let number = lease.send(Tick(0));
     lease.promised(&promise(number, 4));
-    lease.desired(4, number);
+    lease.desired(4, number, 0);
     let granted = || lease.leave(&desired(attempt("wait", Some(7))), &BTreeSet::new(), Tick(10));
     assert!(granted().not_started.is_empty() && !lease.is_outlived() && lease.asked() == 0);
     let next = lease.send(Tick(1));
     lease.promised(&Promise { timeline: 2, wants_holdings: true, ..promise(next, 4) });
     assert!(!granted().not_started.is_empty() && lease.is_outlived());
     assert_eq!(lease.asked(), 2);
-    lease.desired(4, next);
+    lease.desired(4, next, 0);
     assert!(granted().not_started.is_empty() && !lease.is_outlived());
     lease.promised(&Promise { timeline: 2, ..promise(lease.send(Tick(2)), 4) });
     assert_eq!(lease.asked(), 0, "it was answered");
+}
+
+#[test]
+fn a_desired_state_of_an_older_timeline_is_not_obeyed() {
+    let folder = tempfile::tempdir().unwrap();
+    let lease = lease(folder.path(), 7, "b");
+    let number = lease.send(Tick(0));
+    assert!(lease.promised(&Promise { timeline: 2, ..promise(number, 4) }));
+    assert!(!lease.promised(&promise(number, 4)), "whoever gave it is on the database from before");
+    assert!(!lease.obeys(1) && lease.obeys(2) && lease.obeys(3));
+    assert!(lease.obeys(0), "a control plane that does not tell it");
+    lease.desired(4, number, 2);
+    assert_eq!(refused(&lease, attempt("wait", Some(7)), 10), None);
+}
+
+#[test]
+fn a_desired_state_of_a_newer_timeline_answers_no_renewal_that_may_be_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let lease = lease(folder.path(), 7, "b");
+    let number = lease.send(Tick(0));
+    lease.promised(&promise(number, 4));
+    lease.desired(4, number, 2);
+    assert_eq!(refused(&lease, attempt("wait", Some(7)), 10), Some(NotStarted::Late));
+    assert!(!lease.obeys(1) && !lease.is_outlived());
+    let next = lease.send(Tick(20));
+    lease.promised(&Promise { timeline: 2, ..promise(next, 4) });
+    assert_eq!(refused(&lease, attempt("wait", Some(7)), 30), None);
 }
 
 #[test]
@@ -163,13 +190,13 @@ fn a_watchdog_is_told_what_the_state_that_is_held_was_promised() {
     let folder = tempfile::tempdir().unwrap();
     let lease = lease(folder.path(), 7, "b");
     let number = lease.send(Tick(1_000));
-    lease.desired(4, 0);
+    lease.desired(4, 0, 0);
     assert_eq!(lease.left_for(4, Tick(2_000)), 0, "nothing was promised yet");
     lease.promised(&promise(number, 4));
     assert_eq!((lease.left_for(4, Tick(2_000)), lease.left_for(3, Tick(2_000))), (59_000, 0));
     let number = lease.send(Tick(5_000));
     lease.promised(&promise(number, 5));
     assert_eq!(lease.left_for(4, Tick(6_000)), 0, "the next state may be without the attempt");
-    lease.desired(5, number);
+    lease.desired(5, number, 0);
     assert_eq!(lease.left_for(5, Tick(6_000)), 59_000);
 }

@@ -13,7 +13,7 @@ use squadron_core::{
     id::AttemptId,
 };
 use squadron_proto::link::{
-    Accept, AttemptRef, ControlDown, ControlUp, DesiredState, Heartbeat, Hello, Resend,
+    Accept, AttemptRef, ControlDown, ControlUp, DesiredState, Heartbeat, Hello, Lease as Promise, Resend,
     control_down::Message as Down, control_up::Message as Up,
 };
 use tokio::{
@@ -158,15 +158,22 @@ impl Conversation<'_> {
     async fn hear(&mut self, message: Down) -> Result<(), LinkError> {
         match message {
             Down::Desired(state) => return self.hear_desired(state).await,
-            Down::Lease(promise) => self.ends.lease.promised(&promise),
+            Down::Lease(promise) => return self.hear_promise(&promise),
             Down::Arrivals(said) => self.ends.pictures.send_modify(|pictures| hear(pictures, said)),
             _ => {}
         }
         Ok(())
     }
 
+    fn hear_promise(&self, promise: &Promise) -> Result<(), LinkError> {
+        if self.ends.lease.promised(promise) { Ok(()) } else { Err(outlived()) }
+    }
+
     async fn hear_desired(&mut self, state: DesiredState) -> Result<(), LinkError> {
-        let answers = state.answers;
+        let (answers, timeline) = (state.answers, state.timeline);
+        if !self.ends.lease.obeys(timeline) {
+            return Err(outlived());
+        }
         let known = self.ends.desired.borrow().clone();
         match self.desired.hear(desired::part(state), known.as_ref()) {
             Heard::Waits => {}
@@ -177,7 +184,7 @@ impl Conversation<'_> {
             }
             Heard::Holds(held) => {
                 self.ends.desired.send_if_modified(|known| {
-                    self.ends.lease.desired(held.generation, answers);
+                    self.ends.lease.desired(held.generation, answers, timeline);
                     let news = known.as_ref() != Some(&held);
                     *known = Some(held);
                     news
@@ -209,6 +216,13 @@ impl Conversation<'_> {
 pub fn failed(status: &tonic::Status) -> LinkError {
     let cause = if status.message().is_empty() { chain(status) } else { status.message().to_owned() };
     LinkError::Failed { step: "keep the stream", cause }
+}
+
+/// Another control plane works on the database that took over; a new connection may find it.
+fn outlived() -> LinkError {
+    let message = "the control plane works on a database that another one has taken over from; if that was upgraded or \
+                   restored, restart this agent";
+    LinkError::Refused(message.to_owned())
 }
 
 pub fn out_of_order() -> LinkError {

@@ -168,7 +168,7 @@ impl Control {
     async fn accept_for_the_agent(&self) {
         let read = self.session.service.app.store.desired(self.session.guest.cluster).await;
         let open = |row: &DesiredRow| row.accepted_by.is_none() && !row.created;
-        let rows = read.map(|(_, rows)| rows).unwrap_or_default();
+        let rows = read.ok().filter(|read| !read.withheld).map(|read| read.set).unwrap_or_default();
         let offered: Vec<AttemptId> = rows.iter().filter(|row| open(row)).map(|row| row.id).collect();
         if !offered.is_empty() {
             self.accept(&offered).await;

@@ -5,7 +5,7 @@
 
 use prost::Message as _;
 use squadron_core::{
-    desired::{Head, Moment, Sender},
+    desired::{Head, Sender},
     dispatch::soft::Cap,
     id::{AttemptId, ClusterId},
 };
@@ -90,16 +90,16 @@ impl Desired {
     }
 
     async fn whole(&mut self, session: &Session, answers: u64) -> Look {
-        let (generation, rows) = match session.service.app.store.desired(session.guest.cluster).await {
+        let read = match session.service.app.store.desired(session.guest.cluster).await {
+            Ok(read) if read.withheld => return Look::Unread,
             Ok(read) => read,
             Err(error) => {
                 tracing::warn!(%error, "a desired state could not be read; trying again");
                 return Look::Unread;
             }
         };
-        let moment = Moment { generation: u64::try_from(generation).unwrap_or(0), unmarked: 0, timeline: 0 };
-        let Some(head) = self.sender.take(moment, None, false) else { return Look::Again };
-        let read = Read { set: rows, ..Read::of(moment) };
+        let generation = read.moment.generation;
+        let Some(head) = self.sender.take(read.moment, None, false) else { return Look::Again };
         let state = DesiredState { seq: 0, ..state(head, read, answers) };
         if state.encoded_len() + 64 <= DESIRED_LIMIT {
             return Look::Send(state);
@@ -153,6 +153,7 @@ fn state(head: Head, read: Read, answers: u64) -> DesiredState {
         part: head.part,
         more: head.more,
         seq: head.seq,
+        timeline: read.moment.timeline,
     }
 }
 

@@ -162,7 +162,7 @@ async fn r12_a_borrower_is_asked_to_stop_and_its_room_starts_the_owner_only_when
     let waits = lab.row(owner).await;
     assert_eq!((waits.state, waits.reason.as_str()), (JobState::Queued, "MAKING_ROOM"));
     assert!(waits.sentence.contains("waits for second to stop on east (stop asked"), "{}", waits.sentence);
-    let (_, desired) = lab.app.store.desired(lab.east).await.unwrap();
+    let desired = lab.app.store.desired(lab.east).await.unwrap().set;
     assert_eq!(desired.iter().map(|one| one.id.job).collect::<Vec<_>>(), [first]);
     lab.settle().await;
     assert_eq!(lab.state(owner).await, JobState::Queued, "its agent has not said that it is gone");
@@ -178,7 +178,7 @@ async fn r12_a_borrower_is_asked_to_stop_and_its_room_starts_the_owner_only_when
     lab.settle().await;
     let again = lab.row(second).await;
     assert_eq!((again.state, again.attempt), (JobState::Assigned, 2));
-    let (_, desired) = lab.app.store.desired(lab.east).await.unwrap();
+    let desired = lab.app.store.desired(lab.east).await.unwrap().set;
     let told = desired.iter().find(|one| one.id.job == second).unwrap();
     assert!(told.before.starts_with("stopped to make room for job owner"), "{}", told.before);
 }
@@ -265,7 +265,7 @@ async fn a_group_beyond_its_minimum_shrinks_for_a_job_that_waits_and_may_grow_ag
     assert_eq!((row.state, row.reason.as_str()), (JobState::Queued, "MAKING_ROOM"));
     assert!(row.sentence.contains("waits for 2 pods of grows to stop on east"), "{}", row.sentence);
     let caps = async || {
-        let (_, desired) = lab.app.store.desired(lab.east).await.unwrap();
+        let desired = lab.app.store.desired(lab.east).await.unwrap().set;
         desired.into_iter().find(|one| one.id == attempt).unwrap().caps
     };
     let leaves = vec!["w-2".to_owned(), "w-3".to_owned()];

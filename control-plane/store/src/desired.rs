@@ -134,10 +134,23 @@ impl Store {
         Ok(reads)
     }
 
-    /// The generation of a cluster's desired set, and the whole set, as of one moment.
-    pub async fn desired(&self, cluster: ClusterId) -> Result<(i64, Vec<DesiredRow>)> {
+    /// The whole set of a cluster, as of one moment; empty if there is none.
+    pub async fn desired(&self, cluster: ClusterId) -> Result<Read> {
         self.txn("desired.whole", &cluster, |db, cluster| Box::pin(whole(db, *cluster))).await
     }
+}
+
+/// The timeline of the database, and whether it is one of a failover that no dispatcher met yet, in SQL.
+macro_rules! now {
+    () => {
+        concat!(
+            "(select timeline, exists (select 1 from failover)
+                  and not exists (select 1 from failover f where f.timeline = t.timeline) as is_new
+              from (select ",
+            timeline!(),
+            " as timeline) t) now"
+        )
+    };
 }
 
 /// One row more than the limit of an ask shows that there is more; so does one behind the limit of bytes, which comes without
@@ -150,12 +163,9 @@ const CHANGES: &str = concat!(
            a.on_lost, a.before, a.bytes_before, case when a.is_new and a.bytes_before < $9 then a.rayjob end as manifest
     from unnest($1::integer[], $2::uuid[], $3::bigint[], $4::bigint[], $5::uuid[], $6::integer[], $7::bigint[])
          as k (ask, cluster, base, behind, behind_job, behind_number, removed_above)
-    cross join (select timeline, exists (select 1 from failover)
-                    and not exists (select 1 from failover f where f.timeline = t.timeline) as is_new
-                from (select ",
-    timeline!(),
-    " as timeline) t) now
-    join cluster c on c.id = k.cluster
+    cross join ",
+    now!(),
+    " join cluster c on c.id = k.cluster
     left join lateral (
         select s.*, j.queue, j.namespace, j.on_lost, j.rayjob, coalesce(before.ended_because, '') as before,
                coalesce(sum(case when s.is_new then octet_length(j.rayjob) else 0 end)
@@ -230,13 +240,9 @@ fn small(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
 
-async fn whole(db: &mut PgConnection, cluster: ClusterId) -> Result<(i64, Vec<DesiredRow>)> {
+async fn whole(db: &mut PgConnection, cluster: ClusterId) -> Result<Read> {
     sqlx::query("set transaction isolation level repeatable read, read only").execute(&mut *db).await?;
-    let generation = sqlx::query_scalar("select desired_generation from cluster where id = $1")
-        .bind(cluster.0)
-        .fetch_optional(&mut *db)
-        .await?
-        .unwrap_or(0);
+    let mut read = head(db, cluster).await?;
     let rows = sqlx::query(
         "select a.job_id, a.number as attempt, a.object_name, a.accepted_epoch, a.created_at is not null as created, a.bound, a.caps,
                 j.queue, j.namespace, j.rayjob, j.on_lost, coalesce(before.ended_because, '') as before
@@ -247,12 +253,27 @@ async fn whole(db: &mut PgConnection, cluster: ClusterId) -> Result<(i64, Vec<De
     .bind(cluster.0)
     .fetch_all(db)
     .await?;
-    let mut held = Vec::with_capacity(rows.len());
     for row in &rows {
         let Some(id) = attempt_id(row)? else { continue };
-        held.push(desired(id, row, row.try_get("rayjob")?)?.0);
+        read.set.push(desired(id, row, row.try_get("rayjob")?)?.0);
     }
-    Ok((generation, held))
+    Ok(read)
+}
+
+/// How the set stands, without the set.
+async fn head(db: &mut PgConnection, cluster: ClusterId) -> Result<Read> {
+    let row = sqlx::query(concat!(
+        "select c.desired_generation, c.untold_since is not null or now.is_new as withheld, now.timeline
+         from ",
+        now!(),
+        " left join cluster c on c.id = $1"
+    ))
+    .bind(cluster.0)
+    .fetch_one(db)
+    .await?;
+    let generation = row.try_get::<Option<i64>, _>("desired_generation")?.map_or(0, unsigned);
+    let moment = Moment { generation, unmarked: 0, timeline: unsigned(row.try_get("timeline")?) };
+    Ok(Read { withheld: row.try_get::<Option<bool>, _>("withheld")?.unwrap_or_default(), ..Read::of(moment) })
 }
 
 #[cfg(test)]

@@ -149,7 +149,7 @@ async fn a_word_that_cannot_be_read_waits_and_keeps_nothing_else_from_being_read
     assert_eq!(policies, [(broken, Policy::Wait), (beside, Policy::Wait)]);
     assert_eq!((here.unread.len(), here.unread[0].0, &elsewhere.unread), (1, broken, &vec![]));
     assert_eq!(elsewhere.set.iter().map(|row| row.id).collect::<Vec<_>>(), [there]);
-    assert_eq!(store.desired(east).await.unwrap().1.len(), 2, "an agent that takes no changes");
+    assert_eq!(store.desired(east).await.unwrap().set.len(), 2, "an agent that takes no changes");
     assert_eq!(store.held_by(&[east, west]).await.unwrap().len(), 3, "and whoever looks for lost clusters");
     let row = store.job(&broken.job.to_string()).await.unwrap().unwrap();
     assert_eq!(row.on_lost.policy, Policy::Wait);

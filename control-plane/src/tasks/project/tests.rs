@@ -333,7 +333,7 @@ async fn picture(store: &Store, clusters: [ClusterId; 2]) -> String {
     states.sort();
     for cluster in clusters {
         let desired: Vec<_> =
-            store.desired(cluster).await.unwrap().1.into_iter().map(|held| held.id).collect();
+            store.desired(cluster).await.unwrap().set.into_iter().map(|held| held.id).collect();
         let page = Page { cluster, after: None, limit: 100 };
         let told = store.arrivals_to_tell(&[page]).await.unwrap().remove(0);
         let told = told.into_iter().map(|row| (row.uid, row.edited, row.refusal, row.sentence));

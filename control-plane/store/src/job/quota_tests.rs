@@ -154,7 +154,7 @@ async fn a_quota_that_is_cut_stops_nothing_and_lets_nobody_new_start() {
              than its quota since that was lowered, and nothing is stopped for it"
         )
     );
-    assert_eq!(store.desired(east).await.unwrap().1.len(), 2, "both are still wanted");
+    assert_eq!(store.desired(east).await.unwrap().set.len(), 2, "both are still wanted");
     declare(&store, 3).await;
     assert_eq!(pass(&store).await.assign.len(), 1);
 }
@@ -202,7 +202,7 @@ async fn what_pods_are_bound_to_goes_down_with_the_attempt_and_counts_when_room_
     assert_eq!(bound["head"].affinity[0][0].to_string(), "gpu In [h100]");
     let ask = Sender::new(0).ask();
     let rows = [
-        store.desired(east).await.unwrap().1,
+        store.desired(east).await.unwrap().set,
         store.desired_changes(&[(east, ask)]).await.unwrap().remove(0).unwrap().set,
     ];
     for rows in rows {

@@ -48,13 +48,15 @@ async fn a_step_comes_back_as_it_was_decided() {
     let job = fixture::queued(&store, "train").await;
     let assigned = assign(&store, job.id, east).await;
     assert_eq!(reload(&store, job.id).await, assigned.job);
-    let (generation, desired) = store.desired(east).await.unwrap();
-    assert_eq!((generation, desired.len()), (1, 1));
+    let read = store.desired(east).await.unwrap();
+    let desired = read.set;
+    assert_eq!((read.moment.generation, desired.len()), (1, 1));
     assert_eq!(desired[0].manifest.as_deref(), Some(job.rayjob.as_str()));
     assert_eq!(desired[0].object_name, assigned.job.attempt.unwrap().object_name);
     let stopping = tell(&store, job.id, Event::CancelRequested { by: "ann", why: "wrong data" }).await;
     assert_eq!(reload(&store, job.id).await, stopping.job);
-    assert_eq!(store.desired(east).await.unwrap(), (2, vec![]));
+    let read = store.desired(east).await.unwrap();
+    assert_eq!((read.moment.generation, read.set), (2, vec![]));
 }
 
 #[tokio::test]
@@ -109,8 +111,10 @@ async fn many_steps_are_written_as_one_by_one() {
         .into();
     let versions = advance::save_all(&mut db, &steps).await.unwrap();
     assert_eq!(versions, ids.iter().map(|id| (*id, 2)).collect());
-    let (of_east, of_west) = (store.desired(east).await.unwrap(), store.desired(west).await.unwrap());
-    assert_eq!((of_east.0, of_east.1.len(), of_west.0, of_west.1.len()), (1, 1, 1, 2), "one generation each");
+    for (cluster, held) in [(east, 1), (west, 2)] {
+        let read = store.desired(cluster).await.unwrap();
+        assert_eq!((read.moment.generation, read.set.len()), (1, held), "one generation each");
+    }
     let row = store.job("c").await.unwrap().unwrap();
     assert_eq!((row.state, row.cluster.as_deref()), (JobState::Assigned, Some("west")));
 }

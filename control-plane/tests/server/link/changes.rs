@@ -25,7 +25,8 @@ async fn changes_join_and_manifests_travel_once() {
     let whole = desired(&mut control).await;
     assert_eq!((whole.base, whole.seq, whole.more), (None, 1, false));
     control.beat(1, 0).await;
-    control.lease().await.unwrap();
+    let promised = control.lease().await.unwrap();
+    assert_eq!(whole.timeline, promised.timeline, "an agent tells by it whose word is old");
     let attempt = marked(store, cluster, "train").await;
     wake.notify(Topic::Desired);
     let offered = desired(&mut control).await;

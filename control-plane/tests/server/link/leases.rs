@@ -58,11 +58,12 @@ async fn an_attempt_is_offered_then_accepted_then_may_start() {
     let store = &plane.running.app.store;
     let mut control = agent.control(&plane, 1).await.unwrap();
     control.beat(1, 0).await;
-    control.lease().await.unwrap();
+    let promised = control.lease().await.unwrap();
     let attempt = assigned(store, agent.cluster.parse().unwrap(), "train").await;
     plane.running.app.wake.notify(Topic::Desired);
     let offered = desired(&mut control).await;
     assert_eq!((offered.attempts[0].accepted_by, offered.answers), (None, 1));
+    assert_eq!(offered.timeline, promised.timeline);
     assert_eq!(offered.attempts[0].on_lost, "wait");
     let named = AttemptRef { job_id: attempt.job.to_string(), number: 1 };
     control.say(control_up::Message::Accept(Accept { attempts: vec![named] })).await;
