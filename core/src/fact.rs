@@ -234,6 +234,9 @@ pub struct ListedFact {
     pub uids: Vec<String>,
 }
 
+/// Attempts that one fact names at most when it tells what is held.
+pub const MOST_HELD: usize = 2_000;
+
 /// All attempts that a cluster holds or may still start by an older word of the control plane, or a part of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]

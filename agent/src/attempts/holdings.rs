@@ -8,7 +8,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use squadron_core::{
-    fact::{Fact, HoldingsFact},
+    fact::{Fact, HoldingsFact, MOST_HELD},
     id::AttemptId,
 };
 use tokio::sync::Notify;
@@ -18,9 +18,6 @@ use crate::{
     plan::{Desired, Memory, Observed, Phase},
     record::Recorder,
 };
-
-/// Attempts in one fact; the control plane takes none of more than 256 KiB.
-const MOST: usize = 2_000;
 
 /// The questions of the control plane.
 pub struct Asked {
@@ -79,13 +76,14 @@ fn holdings(timeline: u64, desired: Option<&Desired>, observed: &Observed) -> Ve
     let there = observed.jobs.values().filter_map(|job| job.ours);
     let held: BTreeSet<AttemptId> = there.chain(observed.remains.iter().copied()).collect();
     let wanted = desired.into_iter().flat_map(|desired| desired.attempts.values());
-    let accepted = wanted.filter(|attempt| attempt.accepted_by.is_some() && !held.contains(&attempt.id));
+    let accepted =
+        wanted.filter(|attempt| attempt.accepted_by.is_some() && !held.contains(&attempt.id));
     let all: Vec<(AttemptId, bool)> = held
         .iter()
         .map(|attempt| (*attempt, true))
         .chain(accepted.map(|attempt| (attempt.id, false)))
         .collect();
-    let mut parts: Vec<HoldingsFact> = all.chunks(MOST).map(|part| of(timeline, part)).collect();
+    let mut parts: Vec<HoldingsFact> = all.chunks(MOST_HELD).map(|part| of(timeline, part)).collect();
     if let Some((_, before)) = parts.split_last_mut() {
         before.iter_mut().for_each(|part| part.more = true);
     } else {
@@ -122,7 +120,8 @@ mod tests {
         let wanted = [offered(1, Some(4)), offered(2, Some(4)), offered(3, None)];
         let desired = Desired::of(9, wanted.into_iter().map(|one| (one.id, one)));
         let told = holdings(2, Some(&desired), &seen([1].into_iter()));
-        let all = HoldingsFact { timeline: 2, held: vec![id(1), id(7)], accepted: vec![id(2)], more: false };
+        let all =
+            HoldingsFact { timeline: 2, held: vec![id(1), id(7)], accepted: vec![id(2)], more: false };
         assert_eq!(told, [all]);
     }
 
@@ -142,7 +141,7 @@ mod tests {
     fn many_are_told_in_parts_and_nothing_is_told_as_well() {
         let told = holdings(2, None, &seen(1..=4_500));
         let sizes: Vec<(usize, bool)> = told.iter().map(|part| (part.held.len(), part.more)).collect();
-        assert_eq!(sizes, [(MOST, true), (MOST, true), (500, false)]);
+        assert_eq!(sizes, [(MOST_HELD, true), (MOST_HELD, true), (500, false)]);
         let longest = serde_json::to_string(&Fact::Holdings(told[0].clone())).map(|text| text.len());
         assert!(longest.is_ok_and(|bytes| bytes < 256 * 1024));
         assert_eq!(holdings(2, None, &Observed::default()), [of(2, &[])]);

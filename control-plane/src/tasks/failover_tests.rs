@@ -5,7 +5,7 @@
 use squadron_core::{
     attempt::object_name,
     desired::Ask,
-    fact::{Fact, HoldingsFact, RayJobFact},
+    fact::{AttemptFact, AttemptStep, Fact, HoldingsFact, MOST_HELD, RayJobFact},
     id::{AttemptId, ClusterId, Epoch, JobId},
     job::JobState,
     lease::{Renewal, Terms},
@@ -13,7 +13,7 @@ use squadron_core::{
 use squadron_store::{
     cluster::lease::{Asked, Promise},
     desired::Read,
-    job::JobRow,
+    job::{JobRow, advance},
     testing::{
         fixture::{self, NOW},
         pair::Pair,
@@ -22,7 +22,7 @@ use squadron_store::{
 use uuid::Uuid;
 
 use super::{
-    tests::{app_over, ready, settle},
+    tests::{app_over, heard, ready, settle},
     *,
 };
 
@@ -34,26 +34,56 @@ struct Fleet {
     /// Where the job was placed, and the other one.
     there: ClusterId,
     elsewhere: ClusterId,
-    _pair: Pair,
+    _pair: Option<Pair>,
 }
 
 impl Fleet {
     async fn forgetful() -> Fleet {
-        let (pair, holder) = (Pair::start().await, Uuid::now_v7());
-        let app = app_over(pair.store(), Terms::default());
-        let fleet = [ready(&app, "east").await, ready(&app, "west").await];
-        settle(&app, holder).await;
-        let job = fixture::queued(&app.store, "train").await.id;
+        let (fleet, pair) = Fleet::begin().await;
         pair.cut().await;
-        settle(&app, holder).await;
-        let placed = app.store.job(&job.to_string()).await.unwrap().unwrap();
-        let there = placed.cluster.unwrap_or_else(|| panic!("it was not placed: {}", placed.sentence));
-        let (there, elsewhere) = if there == "east" { (0, 1) } else { (1, 0) };
-        let app = app_over(pair.fail_over().await, Terms::default());
-        Fleet { app, holder, job, there: fleet[there], elsewhere: fleet[elsewhere], _pair: pair }
+        let fleet = fleet.placed().await;
+        fleet.failed_over(pair).await
     }
 
-    fn lost(&self) -> AttemptId {
+    /// The same, but the standby knows where the job was placed, and what its cluster told of that.
+    async fn knowing(told: impl FnOnce(AttemptId) -> Vec<Fact>) -> Fleet {
+        let (fleet, pair) = Fleet::begin().await;
+        let fleet = fleet.placed().await;
+        let told = told(fleet.first());
+        if !told.is_empty() {
+            fleet.tell(fleet.there, told).await;
+        }
+        pair.cut().await;
+        let fleet = fleet.failed_over(pair).await;
+        settle(&fleet.app, fleet.holder).await;
+        fleet
+    }
+
+    async fn begin() -> (Fleet, Pair) {
+        let (pair, holder) = (Pair::start().await, Uuid::now_v7());
+        let app = app_over(pair.store(), Terms::default());
+        let (there, elsewhere) = (ready(&app, "east").await, ready(&app, "west").await);
+        settle(&app, holder).await;
+        let job = fixture::queued(&app.store, "train").await.id;
+        (Fleet { app, holder, job, there, elsewhere, _pair: None }, pair)
+    }
+
+    async fn placed(self) -> Fleet {
+        settle(&self.app, self.holder).await;
+        let placed = self.row(self.job).await;
+        let at = placed.cluster.unwrap_or_else(|| panic!("it was not placed: {}", placed.sentence));
+        let Fleet { there: east, elsewhere: west, .. } = self;
+        let (there, elsewhere) = if at == "east" { (east, west) } else { (west, east) };
+        Fleet { there, elsewhere, ..self }
+    }
+
+    async fn failed_over(self, pair: Pair) -> Fleet {
+        let app = app_over(pair.fail_over().await, Terms::default());
+        heard(&app.store).await;
+        Fleet { app, _pair: Some(pair), ..self }
+    }
+
+    fn first(&self) -> AttemptId {
         AttemptId { job: self.job, number: 1 }
     }
 
@@ -120,11 +150,11 @@ async fn what_a_failover_forgot_is_taken_back_and_starts_nowhere_else() {
     assert_eq!(fleet.row(fleet.job).await.state, JobState::Queued, "the other cluster has not told");
     fleet.tell(fleet.there, vec![holds(1, &[], &[])]).await;
     assert!(fleet.set(fleet.there).await.withheld, "what was told before the failover counts for nothing");
-    fleet.tell(fleet.there, vec![holds(2, &[fleet.lost()], &[]), running(fleet.lost())]).await;
+    fleet.tell(fleet.there, vec![holds(2, &[fleet.first()], &[]), running(fleet.first())]).await;
     let found = fleet.row(fleet.job).await;
     assert_eq!((found.state, found.attempt), (JobState::Running, 1), "{}", found.sentence);
     let set = fleet.set(fleet.there).await;
-    assert!(!set.withheld && set.set.iter().any(|row| row.id == fleet.lost() && row.created), "{set:?}");
+    assert!(!set.withheld && set.set.iter().any(|row| row.id == fleet.first() && row.created), "{set:?}");
 }
 
 #[tokio::test]
@@ -132,12 +162,12 @@ async fn an_attempt_that_was_accepted_and_not_made_is_given_to_the_same_cluster_
     let fleet = Fleet::forgetful().await;
     settle(&fleet.app, fleet.holder).await;
     fleet.tell(fleet.elsewhere, vec![holds(2, &[], &[])]).await;
-    fleet.tell(fleet.there, vec![holds(2, &[], &[fleet.lost()])]).await;
+    fleet.tell(fleet.there, vec![holds(2, &[], &[fleet.first()])]).await;
     let found = fleet.row(fleet.job).await;
     assert_eq!((found.state, found.attempt), (JobState::Assigned, 1), "{}", found.sentence);
     let set = fleet.set(fleet.there).await.set;
     assert!(
-        set.iter().any(|row| row.id == fleet.lost() && !row.created && row.accepted_by.is_none()),
+        set.iter().any(|row| row.id == fleet.first() && !row.created && row.accepted_by.is_none()),
         "{set:?}"
     );
 }
@@ -152,4 +182,38 @@ async fn where_nobody_holds_it_a_job_starts_and_an_operators_word_is_enough_for_
     assert!(fleet.app.store.forget_renewals(fleet.there, before).await.unwrap());
     settle(&fleet.app, fleet.holder).await;
     assert_eq!(fleet.row(fleet.job).await.state, JobState::Assigned);
+}
+
+fn step(attempt: AttemptId, step: AttemptStep) -> Fact {
+    Fact::Attempt(AttemptFact { attempt, step, message: String::new() })
+}
+
+#[tokio::test]
+async fn what_a_cluster_makes_up_takes_no_job_from_another() {
+    let fleet = Fleet::knowing(|first| vec![step(first, AttemptStep::Created), running(first)]).await;
+    let made_up = |number: u32| AttemptId { job: fleet.job, number };
+    fleet.tell(fleet.there, vec![holds(2, &[fleet.first()], &[])]).await;
+    let parts = [u32::MAX, 2].map(|number| HoldingsFact {
+        timeline: 2,
+        held: vec![made_up(number)],
+        more: number > 2,
+        ..HoldingsFact::default()
+    });
+    fleet.tell(fleet.elsewhere, parts.map(Fact::Holdings).to_vec()).await;
+    let row = fleet.row(fleet.job).await;
+    assert_eq!((row.state, row.attempt), (JobState::Running, 1), "{}", row.sentence);
+    assert!(fleet.set(fleet.there).await.set.iter().any(|held| held.id == fleet.first()));
+}
+
+#[tokio::test]
+async fn nobody_waits_for_what_was_told_and_not_asked() {
+    let fleet = Fleet::knowing(|_| vec![]).await;
+    let mut other = fleet.app.store.pool().begin().await.unwrap();
+    advance::hold_all(&mut other, &[fleet.job]).await.unwrap();
+    let many = vec![fleet.first(); MOST_HELD + 1];
+    let told = [holds(1, &[fleet.first()], &[]), holds(2, &many, &[])];
+    fixture::facts(&fleet.app.store, fleet.elsewhere, told.to_vec()).await;
+    let passed = tokio::time::timeout(Duration::from_secs(5), project::pass(&fleet.app, fleet.holder)).await;
+    passed.expect("no job is locked").unwrap();
+    assert!(fleet.set(fleet.elsewhere).await.withheld, "it counts for nothing");
 }

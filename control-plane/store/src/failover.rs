@@ -4,17 +4,21 @@
 //! every cluster that an agent ever spoke for; the mark goes only with the cluster's whole word, or an operator's. Until then
 //! nothing is sent to the cluster that would make it let go of what was forgotten. The first timeline ever met is none.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use sqlx::{PgConnection, Row};
 use squadron_core::{
     dispatch::Forgotten,
-    id::ClusterId,
+    fact::HoldingsFact,
+    id::{AttemptId, ClusterId, JobId},
     lease::{Failover, Told},
     time::Timestamp,
 };
 
 use crate::{
     Result, Store, at,
-    cluster::signed,
+    cluster::{signed, unsigned},
+    loss::columns,
     stamp,
     term::{self, Term, timeline},
 };
@@ -77,6 +81,47 @@ pub async fn awaited(db: &mut PgConnection, cluster: ClusterId, timeline: u64) -
     let query = "select name from cluster where id = $1 and untold_since = $2 for no key update";
     let name = sqlx::query_scalar(query).bind(cluster.0).bind(signed(timeline)).fetch_optional(db).await?;
     Ok(name)
+}
+
+/// Which of these clusters have yet to tell what they hold, and under which timeline.
+pub async fn untold(
+    db: &mut PgConnection,
+    clusters: &BTreeSet<ClusterId>,
+) -> Result<BTreeMap<ClusterId, u64>> {
+    let rows =
+        sqlx::query("select id, untold_since from cluster where id = any ($1) and untold_since is not null")
+            .bind(clusters.iter().map(|cluster| cluster.0).collect::<Vec<_>>())
+            .fetch_all(db)
+            .await?;
+    rows.iter()
+        .map(|row| Ok((ClusterId(row.try_get("id")?), unsigned(row.try_get("untold_since")?))))
+        .collect()
+}
+
+/// Those of these jobs whose live attempt was named by its own cluster under this timeline.
+pub async fn named(db: &mut PgConnection, jobs: &[JobId], timeline: u64) -> Result<BTreeSet<JobId>> {
+    let query =
+        "select job_id from attempt where job_id = any ($1) and ended_at is null and named_under = $2";
+    let ids = jobs.iter().map(|job| job.0).collect::<Vec<_>>();
+    let named = sqlx::query_scalar(query).bind(ids).bind(signed(timeline)).fetch_all(db).await?;
+    Ok(named.into_iter().map(JobId).collect())
+}
+
+/// Notes which live attempts the cluster named.
+pub async fn name(db: &mut PgConnection, cluster: ClusterId, told: &HoldingsFact) -> Result<()> {
+    let all: Vec<AttemptId> = told.held.iter().chain(&told.accepted).copied().collect();
+    let (jobs, numbers) = columns(&all);
+    sqlx::query(
+        "update attempt a set named_under = $2 from unnest($3::uuid[], $4::integer[]) as s (job, number)
+         where a.job_id = s.job and a.number = s.number and a.cluster_id = $1 and a.ended_at is null",
+    )
+    .bind(cluster.0)
+    .bind(signed(told.timeline))
+    .bind(jobs)
+    .bind(numbers)
+    .execute(db)
+    .await?;
+    Ok(())
 }
 
 /// Everything that the cluster holds is known, or nothing runs there any more. What it said of generations counts no more: they

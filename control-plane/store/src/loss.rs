@@ -208,7 +208,7 @@ pub async fn note_proofs(
     Ok(())
 }
 
-fn columns(attempts: &[AttemptId]) -> (Vec<Uuid>, Vec<i32>) {
+pub(crate) fn columns(attempts: &[AttemptId]) -> (Vec<Uuid>, Vec<i32>) {
     let number = |attempt: &AttemptId| i32::try_from(attempt.number).unwrap_or(i32::MAX);
     attempts.iter().map(|attempt| (attempt.job.0, number(attempt))).unzip()
 }

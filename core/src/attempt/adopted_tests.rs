@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::{tests::*, *};
-use crate::fact::AttemptStep;
+use crate::{fact::AttemptStep, lease::FORGOTTEN};
 
 #[test]
 fn a_forgotten_attempt_is_adopted_with_its_number() {
@@ -26,10 +26,7 @@ fn a_forgotten_attempt_of_which_nothing_exists_is_given_again() {
 
 #[test]
 fn what_is_found_closes_an_older_attempt_and_what_is_old_or_over_is_left() {
-    let found = |job: &Job, number: u32| {
-        let cluster = job.attempt.as_ref().unwrap().cluster;
-        take_back(job, AttemptId { job: job.id, number }, (cluster, "west"), true, at(9))
-    };
+    let found = |job: &Job, number: u32| take_back(job, &told(job, number), false, at(9));
     let live = live(job(), &[Told::Assigned, ray_job("Running", "RUNNING")]);
     assert_eq!(found(&live, 1), TakenBack::default(), "it is known");
     let taken = found(&live, 2);
@@ -39,4 +36,23 @@ fn what_is_found_closes_an_older_attempt_and_what_is_old_or_over_is_left() {
     assert_eq!((newest.state, newest.attempt.unwrap().cluster_name.as_str()), (JobState::Starting, "west"));
     let over = super::tests::live(live, &[ray_job("Complete", "SUCCEEDED")]);
     assert_eq!(found(&over, 2), TakenBack::default(), "its job is over");
+}
+
+#[test]
+fn what_is_made_up_takes_no_attempt_from_a_cluster_that_holds_it() {
+    let live = live(job(), &[Told::Assigned, ray_job("Running", "RUNNING")]);
+    let here = told(&live, 2);
+    let elsewhere = Found { cluster: ClusterId(uuid::Uuid::from_u128(77)), ..here };
+    assert_eq!(take_back(&live, &elsewhere, true, at(9)), TakenBack::default(), "its own cluster holds it");
+    assert!(take_back(&live, &elsewhere, false, at(9)).adopted.is_some(), "nobody said that it is there");
+    assert!(take_back(&live, &here, true, at(9)).adopted.is_some(), "one cluster knows what came later");
+    for number in [2 + FORGOTTEN, u32::MAX] {
+        assert_eq!(take_back(&live, &told(&live, number), false, at(9)), TakenBack::default());
+    }
+}
+
+/// That the cluster of its attempt holds attempt `number`.
+fn told(job: &Job, number: u32) -> Found<'static> {
+    let cluster = job.attempt.as_ref().unwrap().cluster;
+    Found { cluster, cluster_name: "west", attempt: AttemptId { job: job.id, number }, exists: true }
 }

@@ -1,7 +1,8 @@
 //! Found: what becomes of a job when a cluster tells of an attempt that the database may have forgotten (R4, T10).
 //!
 //! Owns who is taken back: only an attempt newer than all that are known, of a job that has not ended. Invariant: an older one
-//! that looks live was given up before, or the newer one could not exist, so it is closed first.
+//! that looks live was given up before, or the newer one could not exist, so it is closed first. Fails safe: where another
+//! cluster told as well that it holds the older one, somebody is wrong, and what is known stays.
 
 use crate::{
     attempt::{Event, Job, Step, advance},
@@ -9,6 +10,16 @@ use crate::{
     lease::{Proof, Strange, unknown_attempt},
     time::Timestamp,
 };
+
+/// What a cluster told.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    pub cluster: ClusterId,
+    pub cluster_name: &'a str,
+    pub attempt: AttemptId,
+    /// Something of it was seen there.
+    pub exists: bool,
+}
 
 /// What follows from it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -19,23 +30,21 @@ pub struct TakenBack {
     pub adopted: Option<Step>,
 }
 
-/// Judges attempt `found` of `job` on a cluster; `exists`: something of it was seen there.
-pub fn take_back(
-    job: &Job,
-    found: AttemptId,
-    (cluster, cluster_name): (ClusterId, &str),
-    exists: bool,
-    now: Timestamp,
-) -> TakenBack {
+/// Judges what was found of `job`; `named`: the cluster of its live attempt told since the failover that it holds that one.
+pub fn take_back(job: &Job, found: &Found<'_>, named: bool, now: Timestamp) -> TakenBack {
     let before = job.attempt.as_ref();
-    let known = before.map_or(0, |attempt| attempt.number);
-    if unknown_attempt(found.number, known, job.state.is_terminal()) == Strange::Stop {
+    let (known, number) = (before.map_or(0, |attempt| attempt.number), found.attempt.number);
+    if unknown_attempt(number, known, job.state.is_terminal()) == Strange::Stop {
         return TakenBack::default();
     }
-    let live = before.filter(|attempt| !attempt.state.is_terminal()).and(job.attempt_id());
-    let proof = live.and_then(|older| Proof::superseded(older, found.number));
+    let live = before.filter(|attempt| !attempt.state.is_terminal());
+    if named && live.is_some_and(|attempt| attempt.cluster != found.cluster) {
+        return TakenBack::default();
+    }
+    let proof = live.and(job.attempt_id()).and_then(|older| Proof::superseded(older, number));
     let closed = proof.and_then(|proof| advance(job, Event::NothingRuns { proof: &proof }, now).ok());
-    let event = Event::Adopted { cluster, cluster_name, number: found.number, exists };
+    let Found { cluster, cluster_name, exists, .. } = *found;
+    let event = Event::Adopted { cluster, cluster_name, number, exists };
     let adopted = advance(closed.as_ref().map_or(job, |step| &step.job), event, now).ok();
     TakenBack { closed, adopted }
 }

@@ -66,11 +66,16 @@ fn expiry(told: &Told, terms: &Terms) -> u64 {
 pub enum Strange {
     /// It is the job's newest attempt: the database forgot it.
     Adopt,
-    /// A newer one exists, or the job is over: it goes.
+    /// A newer one exists, the job is over, or it cannot be the job's: it goes.
     Stop,
 }
 
+/// Attempts of one job that a failover may have forgotten, at most: a cluster that names one beyond them made it up, and the
+/// numbers of a job would run out.
+pub const FORGOTTEN: u32 = 100;
+
 /// Judges attempt `number` of a job whose newest known attempt has number `newest` (0 for none).
 pub fn unknown_attempt(number: u32, newest: u32, job_is_over: bool) -> Strange {
-    if !job_is_over && number > newest { Strange::Adopt } else { Strange::Stop }
+    let ahead = number.saturating_sub(newest);
+    if !job_is_over && (1..=FORGOTTEN).contains(&ahead) { Strange::Adopt } else { Strange::Stop }
 }

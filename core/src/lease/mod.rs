@@ -26,7 +26,7 @@ mod watchdog;
 pub use crate::lease::{
     countdown::Countdown,
     ears::{Ears, Renewal, Silence, is_news},
-    failover::{Failover, Strange, Told, unknown_attempt},
+    failover::{FORGOTTEN, Failover, Strange, Told, unknown_attempt},
     fencer::{Fencer, Fencing, LeaseObject},
     granter::{Live, Outlook, Verdict, judge},
     holder::{Grant, Holder, NotStarted, Standing},

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use squadron_core::{
-    attempt::{Event as Told, Step, advance, object_name, take_back},
+    attempt::{Event as Told, Found, Step, advance, object_name, take_back},
     fact::{AttemptFact, AttemptStep, Fact, RayJobFact},
     fencing::{Claim, Verdict, counted, judge, slack},
     id::{AttemptId, Epoch},
@@ -218,21 +218,23 @@ impl World {
         let (index, name) = (ids::job_index(attempt.job), format!("cluster {cluster}"));
         let row = &self.postgres.now.jobs[index];
         let last = row.newest().map_or(cluster, |newest| newest.cluster);
-        let now = ids::wall(self.now, 0);
-        let taken = take_back(&row.job, attempt, (ids::cluster(cluster), &name), true, now);
+        let named = row.newest().is_some_and(|newest| newest.named == self.postgres.timeline);
+        let found = Found { cluster: ids::cluster(cluster), cluster_name: &name, attempt, exists: true };
+        let taken = take_back(&row.job, &found, named, ids::wall(self.now, 0));
         if let Some(closed) = taken.closed {
             self.write(index, &closed, last, Some(ProofKind::Superseded));
         }
         if let Some(adopted) = taken.adopted {
             self.write(index, &adopted, cluster, None);
         }
+        let timeline = self.postgres.timeline;
         let row = &mut self.postgres.now.jobs[ids::job_index(attempt.job)];
         let wanted = row
             .attempts
             .iter_mut()
             .find(|row| row.number == attempt.number && row.cluster == cluster && row.live);
         if let Some(wanted) = wanted {
-            wanted.uid = Some(uid);
+            (wanted.uid, wanted.named) = (Some(uid), timeline);
             wanted.accepted_by = wanted.accepted_by.or(Some(epoch));
             self.step(cluster, attempt, AttemptStep::Created, "");
         }

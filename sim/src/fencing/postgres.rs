@@ -26,6 +26,8 @@ pub struct AttemptRow {
     pub accepted_by: Option<Epoch>,
     /// Uid of the object that the agent reported.
     pub uid: Option<u64>,
+    /// Timeline under which its cluster told that it holds it.
+    pub named: u32,
 }
 
 /// A row of the job table with its attempts.
@@ -138,6 +140,7 @@ impl Postgres {
                     released: 0,
                     accepted_by,
                     uid,
+                    named: 0,
                 });
                 row.attempts.len() - 1
             });

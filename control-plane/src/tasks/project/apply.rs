@@ -18,7 +18,11 @@ use squadron_store::{
     node, pod,
 };
 
-use super::{News, holdings, scene::Scene};
+use super::{
+    News,
+    holdings::{self, Asked},
+    scene::Scene,
+};
 use crate::tasks::arrival;
 
 /// A fact that this version can read, and who told it.
@@ -35,11 +39,12 @@ pub(super) async fn apply<'a>(
     batches: impl Iterator<Item = &'a Batch>,
     news: &mut News,
 ) -> Result<()> {
-    let facts: Vec<Told<'_>> = batches.flat_map(told).collect();
+    let asked = holdings::asked(db, batches.flat_map(told).collect()).await?;
+    let facts = &asked.facts;
     let named: BTreeSet<Named> =
         facts.iter().filter_map(|told| Some((told.cluster, told.fact.attempt()?))).collect();
     let mut held = attempt::held(db, &named).await?;
-    lock(db, &facts, &held).await?;
+    lock(db, &asked, &held).await?;
     for stretch in facts.chunk_by(|one, next| !acts_alone(one.fact) && !acts_alone(next.fact)) {
         match stretch {
             [one] if acts_alone(one.fact) => {
@@ -59,10 +64,10 @@ fn told(batch: &Batch) -> impl Iterator<Item = Told<'_>> {
     read.map(|(row, fact)| Told { cluster: batch.cluster, fact, row })
 }
 
-async fn lock(db: &mut PgConnection, facts: &[Told<'_>], held: &BTreeSet<Named>) -> Result<()> {
+async fn lock(db: &mut PgConnection, asked: &Asked<'_>, held: &BTreeSet<Named>) -> Result<()> {
     let mut jobs: BTreeSet<JobId> = held.iter().map(|(_, attempt)| attempt.job).collect();
-    jobs.extend(facts.iter().flat_map(|told| holdings::jobs(told.fact)));
-    let gone = facts.iter().filter_map(|told| match told.fact {
+    jobs.extend(asked.jobs());
+    let gone = asked.facts.iter().filter_map(|told| match told.fact {
         Fact::Arrival(fact) if fact.gone => Some((told.cluster, fact.uid.as_str())),
         _ => None,
     });
@@ -93,7 +98,7 @@ async fn apply_alone(db: &mut PgConnection, told: Told<'_>, news: &mut News) -> 
             Ok(())
         }
         Fact::Arrival(fact) => arrival::apply(db, cluster, fact, row.at, news).await,
-        Fact::Holdings(fact) => holdings::apply(db, cluster, fact, row.at, news).await,
+        Fact::Holdings(fact) => holdings::apply(db, (cluster, fact), row.at, news).await,
         _ => Ok(()),
     }
 }

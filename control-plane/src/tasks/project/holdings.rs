@@ -4,59 +4,109 @@
 //! the timeline that asks counts, and of a job only its newest attempt there. The last part ends the asking in the transaction that
 //! took it. What is not taken back is left out of the next desired set, and its agent stops it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use squadron_core::{
-    attempt::{Step, TakenBack, take_back},
-    fact::{Fact, HoldingsFact},
+    attempt::{Found, Step, take_back},
+    fact::{Fact, HoldingsFact, MOST_HELD},
     id::{AttemptId, ClusterId, JobId},
     lease::ProofKind,
     time::Timestamp,
 };
 use squadron_store::{PgConnection, Result, attempt, failover, job::advance, loss};
 
-use super::News;
+use super::{News, apply::Told};
 
-/// The jobs that the fact speaks of, if it tells holdings.
-pub(super) fn jobs(fact: &Fact) -> impl Iterator<Item = JobId> {
-    let told = if let Fact::Holdings(told) = fact { Some(told) } else { None };
-    told.into_iter().flat_map(|told| told.held.iter().chain(&told.accepted)).map(|attempt| attempt.job)
+/// Facts that are to take effect.
+pub(super) struct Asked<'a> {
+    pub(super) facts: Vec<Told<'a>>,
+}
+
+/// The facts without those that tell holdings which nobody asked for, or too many: no job is locked for them.
+pub(super) async fn asked<'a>(db: &mut PgConnection, mut facts: Vec<Told<'a>>) -> Result<Asked<'a>> {
+    let telling: BTreeSet<ClusterId> =
+        facts.iter().filter(|told| holdings(told).is_some()).map(|told| told.cluster).collect();
+    if telling.is_empty() {
+        return Ok(Asked { facts });
+    }
+    let untold = failover::untold(db, &telling).await?;
+    facts.retain(|told| {
+        let answers = |fact: &HoldingsFact| untold.get(&told.cluster) == Some(&fact.timeline);
+        let few = |fact: &HoldingsFact| fact.held.len() + fact.accepted.len() <= MOST_HELD;
+        holdings(told).is_none_or(|fact| answers(fact) && few(fact))
+    });
+    Ok(Asked { facts })
+}
+
+impl Asked<'_> {
+    /// The jobs that what is told of holdings can change.
+    pub(super) fn jobs(&self) -> impl Iterator<Item = JobId> {
+        let told = self.facts.iter().filter_map(holdings);
+        told.flat_map(|told| told.held.iter().chain(&told.accepted)).map(|attempt| attempt.job)
+    }
+}
+
+fn holdings<'a>(told: &Told<'a>) -> Option<&'a HoldingsFact> {
+    if let Fact::Holdings(told) = told.fact { Some(told) } else { None }
 }
 
 /// Takes back what is not known. The jobs are locked.
 pub(super) async fn apply(
     db: &mut PgConnection,
-    cluster: ClusterId,
-    told: &HoldingsFact,
+    (cluster, told): (ClusterId, &HoldingsFact),
     now: Timestamp,
     news: &mut News,
 ) -> Result<()> {
     let Some(name) = failover::awaited(db, cluster, told.timeline).await? else { return Ok(()) };
-    let found = newest(told);
-    let known = advance::locked(db, &found.keys().copied().collect::<Vec<_>>()).await?;
-    let (mut closed, mut adopted) = (Vec::new(), Vec::new());
-    for (id, (number, exists)) in found {
-        let attempt = AttemptId { job: id, number };
-        let Some(job) = known.get(&id) else {
-            tracing::warn!(%attempt, cluster = name, "a cluster holds an attempt of a job that the database lost");
-            continue;
-        };
-        let TakenBack { closed: older, adopted: newest } =
-            take_back(job, attempt, (cluster, &name), exists, now);
-        closed.extend(older);
-        adopted.extend(newest);
-    }
-    give_up(db, &closed, now).await?;
-    let versions = advance::save_all(db, &adopted).await?;
-    for step in &adopted {
-        tracing::warn!(job = %step.job.id, cluster = name, "an attempt that the database had lost was taken back");
-    }
+    let judged = judge(db, (cluster, &name), told, now).await?;
+    give_up(db, &judged.closed, now).await?;
+    let versions = advance::save_all(db, &judged.taken).await?;
+    failover::name(db, cluster, told).await?;
     if !told.more {
         failover::settled(db, cluster).await?;
     }
     (news.desired, news.room) = (true, true);
     news.jobs.extend(versions);
     Ok(())
+}
+
+/// What a fact comes to.
+#[derive(Default)]
+struct Judged {
+    /// Ends of older attempts, to be written first.
+    closed: Vec<Step>,
+    /// Attempts that were found.
+    taken: Vec<Step>,
+}
+
+async fn judge(
+    db: &mut PgConnection,
+    (cluster, cluster_name): (ClusterId, &str),
+    told: &HoldingsFact,
+    now: Timestamp,
+) -> Result<Judged> {
+    let found = newest(told);
+    let ids: Vec<JobId> = found.keys().copied().collect();
+    let known = advance::locked(db, &ids).await?;
+    let named = failover::named(db, &ids, told.timeline).await?;
+    let mut judged = Judged::default();
+    for (id, (number, exists)) in found {
+        let attempt = AttemptId { job: id, number };
+        let Some(job) = known.get(&id) else {
+            let message = "a cluster holds an attempt of a job that the database lost";
+            tracing::warn!(%attempt, cluster = cluster_name, message);
+            continue;
+        };
+        let found = Found { cluster, cluster_name, attempt, exists };
+        let taken = take_back(job, &found, named.contains(&id), now);
+        if taken.adopted.is_some() {
+            let message = "an attempt that the database had lost was taken back";
+            tracing::warn!(%attempt, cluster = cluster_name, message);
+        }
+        judged.closed.extend(taken.closed);
+        judged.taken.extend(taken.adopted);
+    }
+    Ok(judged)
 }
 
 /// The newest attempt of each job, and whether something of it exists.

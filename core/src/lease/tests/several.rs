@@ -77,4 +77,8 @@ fn t10_what_the_database_forgot_is_adopted_and_what_is_old_goes() {
     assert_eq!(unknown_attempt(2, 1, false), Strange::Adopt);
     assert_eq!(unknown_attempt(1, 1, false), Strange::Stop);
     assert_eq!(unknown_attempt(2, 1, true), Strange::Stop);
+    assert_eq!(unknown_attempt(1 + FORGOTTEN, 1, false), Strange::Adopt);
+    for made_up in [2 + FORGOTTEN, i32::MAX.unsigned_abs(), u32::MAX] {
+        assert_eq!(unknown_attempt(made_up, 1, false), Strange::Stop);
+    }
 }
