@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use crate::{
     clock,
-    plan::{Desired, Memory, Observed, Phase},
+    plan::{Desired, DesiredAttempt, Memory, Observed, Phase},
     record::Recorder,
 };
 
@@ -76,8 +76,9 @@ fn holdings(timeline: u64, desired: Option<&Desired>, observed: &Observed) -> Ve
     let there = observed.jobs.values().filter_map(|job| job.ours);
     let held: BTreeSet<AttemptId> = there.chain(observed.remains.iter().copied()).collect();
     let wanted = desired.into_iter().flat_map(|desired| desired.attempts.values());
+    let begun = |attempt: &DesiredAttempt| attempt.accepted_by.is_some() || attempt.created;
     let accepted =
-        wanted.filter(|attempt| attempt.accepted_by.is_some() && !held.contains(&attempt.id));
+        wanted.map(|attempt| &**attempt).filter(|attempt| begun(attempt) && !held.contains(&attempt.id));
     let all: Vec<(AttemptId, bool)> = held
         .iter()
         .map(|attempt| (*attempt, true))
@@ -102,7 +103,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::plan::{DesiredAttempt, SeenJob};
+    use crate::plan::SeenJob;
 
     fn id(job: u32) -> AttemptId {
         AttemptId { job: format!("0196f0a0-0000-7000-8000-{job:012x}").parse().unwrap(), number: 1 }
@@ -117,11 +118,12 @@ mod tests {
     #[test]
     fn what_exists_and_what_may_be_under_way_is_told() {
         let offered = |n, accepted_by| DesiredAttempt { accepted_by, ..DesiredAttempt::bare(id(n)) };
-        let wanted = [offered(1, Some(4)), offered(2, Some(4)), offered(3, None)];
+        let made = DesiredAttempt { created: true, ..offered(4, None) };
+        let wanted = [offered(1, Some(4)), offered(2, Some(4)), offered(3, None), made];
         let desired = Desired::of(9, wanted.into_iter().map(|one| (one.id, one)));
         let told = holdings(2, Some(&desired), &seen([1].into_iter()));
         let all =
-            HoldingsFact { timeline: 2, held: vec![id(1), id(7)], accepted: vec![id(2)], more: false };
+            HoldingsFact { timeline: 2, held: vec![id(1), id(7)], accepted: vec![id(2), id(4)], more: false };
         assert_eq!(told, [all]);
     }
 

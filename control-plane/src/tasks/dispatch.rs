@@ -41,6 +41,10 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
         let message = "the database failed over and may have lost its newest commits; clusters are asked what they hold";
         tracing::warn!(timeline, message);
     }
+    if app.store.end_failover(&term, clock::now()).await? {
+        tracing::info!("every cluster has told what it holds; what was placed before the failover may start");
+        app.wake.notify(Topic::Desired);
+    }
     if !app.store.any_waiting().await? {
         return Ok(Left::Nothing);
     }

@@ -217,3 +217,42 @@ async fn nobody_waits_for_what_was_told_and_not_asked() {
     passed.expect("no job is locked").unwrap();
     assert!(fleet.set(fleet.elsewhere).await.withheld, "it counts for nothing");
 }
+
+#[tokio::test]
+async fn what_was_placed_before_starts_only_when_no_cluster_is_left_that_may_hold_the_next_attempt() {
+    let fleet = Fleet::knowing(|_| vec![]).await;
+    fleet.tell(fleet.there, vec![holds(2, &[], &[])]).await;
+    let offered = fleet.set(fleet.there).await;
+    assert!(!offered.withheld && offered.set.iter().any(|row| row.id == fleet.first()), "{offered:?}");
+    let first = [fleet.first()];
+    let accept = || fleet.app.store.accept(fleet.there, Epoch(1), &first);
+    assert!(!accept().await.unwrap(), "the next attempt may run on the other cluster");
+    let second = AttemptId { number: 2, ..fleet.first() };
+    fleet.tell(fleet.elsewhere, vec![holds(2, &[second], &[]), running(second)]).await;
+    let found = fleet.row(fleet.job).await;
+    assert_eq!((found.state, found.attempt), (JobState::Running, 2), "{}", found.sentence);
+    assert!(!accept().await.unwrap() && fleet.set(fleet.there).await.set.is_empty());
+}
+
+#[tokio::test]
+async fn when_the_last_cluster_has_told_what_was_placed_before_starts() {
+    let fleet = Fleet::knowing(|_| vec![]).await;
+    fleet.tell(fleet.there, vec![holds(2, &[], &[])]).await;
+    let before = fleet.set(fleet.there).await.moment;
+    fleet.tell(fleet.elsewhere, vec![holds(2, &[], &[])]).await;
+    let after = fleet.set(fleet.there).await.moment;
+    assert!(after.unmarked > before.unmarked, "streams send the whole set again");
+    assert!(fleet.app.store.accept(fleet.there, Epoch(1), &[fleet.first()]).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_cluster_is_not_asked_for_what_it_did_not_name_while_another_may_hold_the_next_attempt() {
+    let fleet = Fleet::knowing(|first| vec![step(first, AttemptStep::Created)]).await;
+    fleet.tell(fleet.there, vec![holds(2, &[], &[])]).await;
+    let set = fleet.set(fleet.there).await;
+    assert!(!set.withheld && set.set.is_empty(), "it would say that somebody deleted it: {set:?}");
+    assert!(fleet.app.store.desired(fleet.there).await.unwrap().set.is_empty());
+    fleet.tell(fleet.elsewhere, vec![holds(2, &[], &[])]).await;
+    let set = fleet.set(fleet.there).await.set;
+    assert!(set.iter().any(|row| row.id == fleet.first() && row.created), "{set:?}");
+}

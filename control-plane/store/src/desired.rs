@@ -20,6 +20,7 @@ use crate::{
     Result, Store,
     attempt::{accepted_by, attempt_id},
     cluster::{signed, unsigned},
+    failover::unsure,
     job::policy,
     term::timeline,
 };
@@ -140,16 +141,35 @@ impl Store {
     }
 }
 
-/// The timeline of the database, and whether it is one of a failover that no dispatcher met yet, in SQL.
+/// The timeline of the database, whether it is one of a failover that no dispatcher met yet, and up to which submission jobs are
+/// unsure, in SQL.
 macro_rules! now {
     () => {
         concat!(
             "(select timeline, exists (select 1 from failover)
-                  and not exists (select 1 from failover f where f.timeline = t.timeline) as is_new
-              from (select ",
+                  and not exists (select 1 from failover f where f.timeline = t.timeline) as is_new, ",
+            unsure!(),
+            " as unsure from (select ",
             timeline!(),
             " as timeline) t) now"
         )
+    };
+}
+
+/// Whether the cluster may hear of the live attempt `a` of an unsure job that is said to be made: only if it named it. One that
+/// hears of another says that it is gone, while the next attempt may run on a cluster that has yet to tell.
+macro_rules! is_sure {
+    () => {
+        "(now.unsure is null or a.created_at is null or a.ended_at is not null or a.named_under is not distinct from now.timeline
+          or (select submitted_at from job where id = a.job_id) > now.unsure)"
+    };
+}
+
+/// The life that may start the attempt `a` of the job `j`; none for one of an unsure job that is not made, whatever was accepted.
+macro_rules! accepted_epoch {
+    () => {
+        "case when a.created_at is null and a.ended_at is null and j.submitted_at <= now.unsure then null
+              else a.accepted_epoch end as accepted_epoch"
     };
 }
 
@@ -159,7 +179,7 @@ const CHANGES: &str = concat!(
     "
     select k.ask, c.desired_generation, c.desired_generation - c.marked_generation as unmarked, now.timeline,
            c.untold_since is not null or now.is_new as withheld,
-           a.job_id, a.attempt, a.changed_generation, a.desired, a.object_name, a.accepted_epoch, a.created, a.bound, a.caps, a.queue, a.namespace,
+           a.job_id, a.attempt, a.changed_generation, a.desired, a.object_name, a.accepted_epoch, a.created_at is not null as created, a.bound, a.caps, a.queue, a.namespace,
            a.on_lost, a.before, a.bytes_before, case when a.is_new and a.bytes_before < $9 then a.rayjob end as manifest
     from unnest($1::integer[], $2::uuid[], $3::bigint[], $4::bigint[], $5::uuid[], $6::integer[], $7::bigint[])
          as k (ask, cluster, base, behind, behind_job, behind_number, removed_above)
@@ -167,25 +187,28 @@ const CHANGES: &str = concat!(
     now!(),
     " join cluster c on c.id = k.cluster
     left join lateral (
-        select s.*, j.queue, j.namespace, j.on_lost, j.rayjob, coalesce(before.ended_because, '') as before,
-               coalesce(sum(case when s.is_new then octet_length(j.rayjob) else 0 end)
-                   over (order by s.changed_generation, s.job_id, s.attempt
+        select a.job_id, a.attempt, a.changed_generation, a.desired, a.object_name, a.created_at, a.bound, a.caps, ",
+    accepted_epoch!(),
+    ", a.is_new, j.queue, j.namespace, j.on_lost, j.rayjob, coalesce(before.ended_because, '') as before,
+               coalesce(sum(case when a.is_new then octet_length(j.rayjob) else 0 end)
+                   over (order by a.changed_generation, a.job_id, a.attempt
                          rows between unbounded preceding and 1 preceding), 0)::bigint as bytes_before
         from (
-            (select changed_generation, job_id, number as attempt, object_name, accepted_epoch,
-                    created_at is not null as created, bound, caps, desired, first_generation > k.base as is_new
-             from attempt where cluster_id = k.cluster and desired
-                and (changed_generation, job_id, number) > (k.behind, k.behind_job, k.behind_number)
-             order by changed_generation, job_id, number limit $8 + 1)
+            (select changed_generation, job_id, number as attempt, object_name, accepted_epoch, created_at, ended_at, bound, caps,
+                    desired, first_generation > k.base as is_new
+             from attempt a where cluster_id = k.cluster and desired
+                and (changed_generation, job_id, number) > (k.behind, k.behind_job, k.behind_number) and ",
+    is_sure!(),
+    " order by changed_generation, job_id, number limit $8 + 1)
             union all
-            (select changed_generation, job_id, number, object_name, accepted_epoch, false, bound, caps, desired, false
+            (select changed_generation, job_id, number, object_name, accepted_epoch, null, ended_at, bound, caps, desired, false
              from attempt where cluster_id = k.cluster and not desired and changed_generation > k.removed_above
                 and (changed_generation, job_id, number) > (k.behind, k.behind_job, k.behind_number)
              order by changed_generation, job_id, number limit $8 + 1)
             order by changed_generation, job_id, attempt limit $8 + 1
-        ) s
-        join job j on j.id = s.job_id
-        left join attempt before on before.job_id = s.job_id and before.number = s.attempt - 1
+        ) a
+        join job j on j.id = a.job_id
+        left join attempt before on before.job_id = a.job_id and before.number = a.attempt - 1
     ) a on true
     order by k.ask, a.changed_generation, a.job_id, a.attempt"
 );
@@ -243,13 +266,18 @@ fn small(number: u32) -> i32 {
 async fn whole(db: &mut PgConnection, cluster: ClusterId) -> Result<Read> {
     sqlx::query("set transaction isolation level repeatable read, read only").execute(&mut *db).await?;
     let mut read = head(db, cluster).await?;
-    let rows = sqlx::query(
-        "select a.job_id, a.number as attempt, a.object_name, a.accepted_epoch, a.created_at is not null as created, a.bound, a.caps,
+    let rows = sqlx::query(concat!(
+        "select a.job_id, a.number as attempt, a.object_name, ",
+        accepted_epoch!(),
+        ", a.created_at is not null as created, a.bound, a.caps,
                 j.queue, j.namespace, j.rayjob, j.on_lost, coalesce(before.ended_because, '') as before
          from attempt a join job j on j.id = a.job_id
-         left join attempt before on before.job_id = a.job_id and before.number = a.number - 1
-         where a.cluster_id = $1 and a.desired order by a.job_id, a.number",
-    )
+         left join attempt before on before.job_id = a.job_id and before.number = a.number - 1 cross join ",
+        now!(),
+        " where a.cluster_id = $1 and a.desired and ",
+        is_sure!(),
+        " order by a.job_id, a.number"
+    ))
     .bind(cluster.0)
     .fetch_all(db)
     .await?;

@@ -2,7 +2,9 @@
 //!
 //! Invariant: the first one who works under a timeline that nobody met notes it before anything is decided under it, and marks
 //! every cluster that an agent ever spoke for; the mark goes only with the cluster's whole word, or an operator's. Until then
-//! nothing is sent to the cluster that would make it let go of what was forgotten. The first timeline ever met is none.
+//! nothing is sent to the cluster that would make it let go of what was forgotten, and until the last one has told, no cluster
+//! starts an attempt from before, because the next one may run on a cluster that has yet to tell. The first timeline ever met is
+//! none.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,6 +25,15 @@ use crate::{
     term::{self, Term, timeline},
 };
 
+/// The newest submission of which the database may have forgotten where it runs: jobs up to it are unsure. Null when every
+/// cluster told. In SQL.
+macro_rules! unsure {
+    () => {
+        "(select max(before) from failover where told_at is null)"
+    };
+}
+pub(crate) use unsure;
+
 impl Store {
     /// Notes the database's timeline if nobody met it before. Answers what is new: the timeline of a failover.
     pub async fn meet_timeline(&self, term: &Term, now: Timestamp) -> Result<Option<i64>> {
@@ -32,6 +43,33 @@ impl Store {
         }
         self.txn("failover.meet", &(term, now), |db, (term, now)| Box::pin(meet(db, term, *now))).await
     }
+
+    /// Notes that every cluster has told what it holds, if that is news: attempts from before may start, so every cluster gets
+    /// its set whole again.
+    pub async fn end_failover(&self, term: &Term, now: Timestamp) -> Result<bool> {
+        let open = "select exists (select 1 from failover where before is not null and told_at is null)
+                        and not exists (select 1 from cluster where untold_since is not null)";
+        if !sqlx::query_scalar::<_, bool>(open).fetch_one(self.pool()).await? {
+            return Ok(false);
+        }
+        self.txn("failover.end", &(term, now), |db, (term, now)| Box::pin(end(db, term, *now))).await
+    }
+}
+
+async fn end(db: &mut PgConnection, term: &Term, now: Timestamp) -> Result<bool> {
+    term::check(db, term).await?;
+    // Nobody notes what such a generation changed, so streams begin anew.
+    sqlx::query(
+        "with held as (select id from cluster where agent_epoch > 0 order by id for no key update)
+         update cluster set desired_generation = desired_generation + 1 from held where cluster.id = held.id",
+    )
+    .execute(&mut *db)
+    .await?;
+    let over = sqlx::query("update failover set told_at = $1 where told_at is null")
+        .bind(at(now))
+        .execute(db)
+        .await?;
+    Ok(over.rows_affected() > 0)
 }
 
 async fn meet(db: &mut PgConnection, term: &Term, now: Timestamp) -> Result<Option<i64>> {

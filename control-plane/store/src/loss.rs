@@ -19,6 +19,7 @@ use crate::{
     attempt::{accepted_by, attempt_id},
     cluster::{State, lease::lock_renewal},
     desired::next_generations,
+    failover::unsure,
     job::policy,
     stamp_opt,
 };
@@ -92,7 +93,8 @@ impl Store {
 
     /// The life `epoch` of the cluster's agent is ready to start these attempts: from now on they may run. True if that
     /// was news; the desired set says so then. An attempt that is closed, let go of or made already is left out, and so
-    /// is everything that a life says that is not in charge.
+    /// is everything that a life says that is not in charge, and, while a cluster has yet to tell what it holds, every job that
+    /// may run there.
     pub async fn accept(&self, cluster: ClusterId, epoch: Epoch, attempts: &[AttemptId]) -> Result<bool> {
         self.txn("attempt.accept", &(cluster, epoch, attempts), |db, (cluster, epoch, attempts)| {
             Box::pin(accept(db, *cluster, *epoch, attempts))
@@ -121,12 +123,15 @@ async fn accept(
     }
     let (jobs, numbers) = columns(attempts);
     // The number is the next one: the cluster's row is locked, and it is counted only if something changes.
-    let accepted = sqlx::query(
+    let accepted = sqlx::query(concat!(
         "update attempt a set accepted_epoch = $2, changed_generation = c.desired_generation + 1
-         from unnest($3::uuid[], $4::integer[]) as s (job, number), cluster c
+         from unnest($3::uuid[], $4::integer[]) as s (job, number), cluster c, job j
          where c.id = $1 and a.job_id = s.job and a.number = s.number and a.cluster_id = $1 and a.desired
-               and a.ended_at is null and a.created_at is null and a.accepted_epoch is distinct from $2",
-    )
+               and a.ended_at is null and a.created_at is null and a.accepted_epoch is distinct from $2
+               and j.id = a.job_id and (j.submitted_at <= ",
+        unsure!(),
+        ") is not true"
+    ))
     .bind(cluster.0)
     .bind(epoch)
     .bind(jobs)

@@ -166,7 +166,8 @@ impl World {
         self.replicas[replica].ears.silence(ids::cluster(cluster)).unwrap_or_default()
     }
 
-    fn failover(&self, replica: usize) -> Option<Failover> {
+    /// What the clusters have told since the failover; nothing before there was one.
+    pub fn failover(&self, replica: usize) -> Option<Failover> {
         (self.postgres.timeline > 1).then(|| {
             let clusters = self.postgres.now.clusters.iter().enumerate().map(|(index, row)| {
                 let inventory = row.inventory.1 == self.postgres.timeline;
@@ -296,7 +297,7 @@ impl World {
             }
             if changed {
                 let row = &self.postgres.now.clusters[intent.cluster];
-                let answer = self.desired(intent.cluster, row.renewal.epoch, row.renewal.number);
+                let answer = self.desired(replica, intent.cluster, row.renewal.epoch, row.renewal.number);
                 let agent = self.agents.iter().position(|agent| agent.pod == row.in_charge.pod_uid);
                 if let Some(agent) = agent {
                     self.send_down(agent, &answer);

@@ -10,7 +10,7 @@ use squadron_core::{
     fact::{AttemptFact, AttemptStep, Fact, RayJobFact},
     fencing::{Claim, Verdict, counted, judge, slack},
     id::{AttemptId, Epoch},
-    lease::{Grant, Proof, ProofKind, Renewal, is_news},
+    lease::{Failover, Grant, Proof, ProofKind, Renewal, is_news},
     silence::Judge,
     time::Timestamp,
     watermark::{Arrival, place},
@@ -20,7 +20,7 @@ use crate::fencing::{
     ablation::Rule,
     ids,
     message::{Answer, Beat, Phase, Record, Report, Want},
-    postgres::AttemptRow,
+    postgres::{AttemptRow, JobRow},
     show,
     world::World,
 };
@@ -62,10 +62,10 @@ impl World {
         if !refused {
             self.renew(replica, cluster, beat);
             self.take_records(cluster, &beat.records);
-            self.take_acceptances(cluster, beat);
+            self.take_acceptances(replica, cluster, beat);
         }
         self.postgres.committed(self.now);
-        let answer = self.answer(cluster, beat, refused);
+        let answer = self.answer(replica, cluster, beat, refused);
         self.send_down(beat.agent, &answer);
     }
 
@@ -241,9 +241,14 @@ impl World {
     }
 
     /// The agent is ready to start them: from now on they may run.
-    fn take_acceptances(&mut self, cluster: usize, beat: &Beat) {
+    fn take_acceptances(&mut self, replica: usize, cluster: usize, beat: &Beat) {
         let told = self.postgres.now.clusters[cluster].inventory == (beat.epoch, self.postgres.timeline);
+        let failover = self.failover(replica);
         for attempt in &beat.accepts {
+            let row = &self.postgres.now.jobs[ids::job_index(attempt.job)];
+            if self.is_unsure(failover.as_ref(), row) && self.without != Some(Rule::R4) {
+                continue;
+            }
             let row = &mut self.postgres.now.jobs[ids::job_index(attempt.job)];
             let newest = row.newest().is_some_and(|newest| newest.number == attempt.number);
             let open = row.attempts.iter_mut().find(|row| {
@@ -257,18 +262,24 @@ impl World {
         }
     }
 
+    /// Whether the job's next attempt may run on a cluster that has yet to tell what it holds.
+    fn is_unsure(&self, failover: Option<&Failover>, row: &JobRow) -> bool {
+        let before = failover.filter(|_| row.timeline < self.postgres.timeline);
+        before.is_some_and(|failover| failover.may_start(row.policy, &self.scenario.terms).is_err())
+    }
+
     /// The whole desired set of a cluster, with everything that the agent asked.
-    fn answer(&self, cluster: usize, beat: &Beat, refused: bool) -> Answer {
+    fn answer(&self, replica: usize, cluster: usize, beat: &Beat, refused: bool) -> Answer {
         let asked: BTreeMap<Epoch, ()> = beat.records.iter().map(|record| (record.epoch, ())).collect();
         let epochs = asked.into_keys().chain([beat.epoch]);
         let watermarks = epochs
             .map(|epoch| (epoch, self.postgres.now.watermarks.get(&(cluster, epoch)).copied().unwrap_or(0)))
             .collect();
-        Answer { watermarks, refused, ..self.desired(cluster, beat.epoch, beat.number) }
+        Answer { watermarks, refused, ..self.desired(replica, cluster, beat.epoch, beat.number) }
     }
 
     /// The same without a question: what a replica sends when the desired set changed.
-    pub fn desired(&self, cluster: usize, epoch: Epoch, number: u64) -> Answer {
+    pub fn desired(&self, replica: usize, cluster: usize, epoch: Epoch, number: u64) -> Answer {
         let row = &self.postgres.now.clusters[cluster];
         let watermark = self.postgres.now.watermarks.get(&(cluster, epoch)).copied().unwrap_or(0);
         Answer {
@@ -277,7 +288,7 @@ impl World {
             ttl: self.scenario.terms.ttl,
             total: row.in_charge.renewals,
             generation: row.generation,
-            wants: self.wants(cluster, number),
+            wants: self.wants(replica, cluster, number),
             watermarks: vec![(epoch, watermark)],
             timeline: self.postgres.timeline,
             wants_inventory: row.inventory != (epoch, self.postgres.timeline),
@@ -285,17 +296,23 @@ impl World {
         }
     }
 
-    fn wants(&self, cluster: usize, answers: u64) -> Vec<Want> {
+    fn wants(&self, replica: usize, cluster: usize, answers: u64) -> Vec<Want> {
         let mut wants = Vec::new();
+        let (failover, timeline) = (self.failover(replica), self.postgres.timeline);
+        let told = self.postgres.now.clusters[cluster].inventory.1 == timeline;
         for (index, row) in self.postgres.now.jobs.iter().enumerate() {
             for attempt in row.attempts.iter().filter(|attempt| attempt.desired && attempt.cluster == cluster)
             {
+                let unsure = attempt.live && self.is_unsure(failover.as_ref(), row);
+                if unsure && told && attempt.uid.is_some() && attempt.named != timeline {
+                    continue;
+                }
                 let id = row.id(attempt.number);
                 wants.push(Want {
                     grant: Grant {
                         attempt: id,
                         answers,
-                        accepted_by: attempt.accepted_by,
+                        accepted_by: attempt.accepted_by.filter(|_| !unsure || attempt.uid.is_some()),
                         created: attempt.uid.is_some(),
                     },
                     job: index,
