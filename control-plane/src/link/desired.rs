@@ -34,17 +34,11 @@ pub enum Look {
 pub struct Desired {
     takes_changes: bool,
     sender: Sender,
-    /// The first generation that was sent to its end.
-    first: Option<u64>,
 }
 
 impl Desired {
     pub fn of(said: &Hello) -> Desired {
-        Desired {
-            takes_changes: said.takes_changes,
-            sender: Sender::new(said.accepted_generation),
-            first: None,
-        }
+        Desired { takes_changes: said.takes_changes, sender: Sender::new(said.accepted_generation) }
     }
 
     /// The agent says that it missed something.
@@ -60,20 +54,18 @@ impl Desired {
     /// What is to be sent next; `answers` is the newest renewal that is known to be committed.
     pub async fn look(&mut self, session: &Session, answers: u64) -> Look {
         if !self.takes_changes {
-            self.sender.begin_again();
+            self.sender.send_whole();
         }
         if let Some(above) = self.sender.must_outgrow()
             && !outgrow(session, above).await
         {
             return Look::Unread;
         }
-        let look = if self.takes_changes {
+        if self.takes_changes {
             self.part(session, answers).await
         } else {
             self.whole(session, answers).await
-        };
-        self.first = self.first.or(self.sender.sent());
-        look
+        }
     }
 
     async fn part(&mut self, session: &Session, answers: u64) -> Look {
@@ -111,16 +103,10 @@ impl Desired {
         Look::Nothing
     }
 
-    /// What an agent's word on the generation that it applied is worth: nothing, unless that came from this stream. It may
-    /// hold a state from before a restored backup, whose number means another set than ours. 0 says nothing.
+    /// What an agent's word on the generation that it applied is worth; 0 says nothing.
     pub fn applied(&self, said: u64) -> u64 {
-        applied(self.first, self.sender.sent(), said)
+        self.sender.applied(said)
     }
-}
-
-fn applied(first: Option<u64>, sent: Option<u64>, said: u64) -> u64 {
-    let ours = first.zip(sent).is_some_and(|(first, sent)| (first..=sent).contains(&said));
-    if ours { said } else { 0 }
 }
 
 /// An agent never goes back to a lower generation than it holds. If our database was restored from a backup, it holds
@@ -218,14 +204,5 @@ mod tests {
         assert_eq!((capped.most, capped.leaves.as_slice()), (2, &["w-3".to_owned()][..]));
         let later = DesiredRow { manifest: None, ..row(Bound::new()) };
         assert_eq!(attempt(later).manifest, "", "it travelled before");
-    }
-
-    #[test]
-    fn only_a_generation_of_this_stream_counts_as_applied() {
-        assert_eq!(applied(None, None, 57), 0, "nothing was sent yet");
-        assert_eq!(applied(Some(58), Some(60), 57), 0, "from before the stream");
-        assert_eq!(applied(Some(58), Some(60), 58), 58);
-        assert_eq!(applied(Some(58), Some(60), 60), 60);
-        assert_eq!(applied(Some(58), Some(60), 61), 0, "never sent");
     }
 }

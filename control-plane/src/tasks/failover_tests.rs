@@ -167,7 +167,7 @@ async fn an_attempt_that_was_accepted_and_not_made_is_given_to_the_same_cluster_
     assert_eq!((found.state, found.attempt), (JobState::Assigned, 1), "{}", found.sentence);
     let set = fleet.set(fleet.there).await.set;
     assert!(
-        set.iter().any(|row| row.id == fleet.first() && !row.created && row.accepted_by.is_none()),
+        set.iter().any(|row| row.id == fleet.first() && !row.created && row.accepted_by == Some(Epoch(0))),
         "{set:?}"
     );
 }
@@ -253,6 +253,16 @@ async fn a_cluster_is_not_asked_for_what_it_did_not_name_while_another_may_hold_
     assert!(!set.withheld && set.set.is_empty(), "it would say that somebody deleted it: {set:?}");
     assert!(fleet.app.store.desired(fleet.there).await.unwrap().set.is_empty());
     fleet.tell(fleet.elsewhere, vec![holds(2, &[], &[])]).await;
+    let set = fleet.set(fleet.there).await.set;
+    assert!(set.iter().any(|row| row.id == fleet.first() && row.created), "{set:?}");
+}
+
+#[tokio::test]
+async fn an_attempt_that_is_known_and_was_made_is_known_to_be_made() {
+    let fleet = Fleet::knowing(|_| vec![]).await;
+    fleet.tell(fleet.there, vec![holds(2, &[fleet.first()], &[])]).await;
+    let held = fleet.app.store.held_on(fleet.there, None).await.unwrap();
+    assert!(held.iter().any(|one| one.live.id == fleet.first() && one.live.accepted), "{held:?}");
     let set = fleet.set(fleet.there).await.set;
     assert!(set.iter().any(|row| row.id == fleet.first() && row.created), "{set:?}");
 }

@@ -145,12 +145,12 @@ pub async fn named(db: &mut PgConnection, jobs: &[JobId], timeline: u64) -> Resu
     Ok(named.into_iter().map(JobId).collect())
 }
 
-/// Notes which live attempts the cluster named.
+/// Notes which live attempts the cluster named. Each of them was accepted, by a life that is not known.
 pub async fn name(db: &mut PgConnection, cluster: ClusterId, told: &HoldingsFact) -> Result<()> {
     let all: Vec<AttemptId> = told.held.iter().chain(&told.accepted).copied().collect();
     let (jobs, numbers) = columns(&all);
     sqlx::query(
-        "update attempt a set named_under = $2 from unnest($3::uuid[], $4::integer[]) as s (job, number)
+        "update attempt a set named_under = $2, accepted_epoch = coalesce(a.accepted_epoch, 0) from unnest($3::uuid[], $4::integer[]) as s (job, number)
          where a.job_id = s.job and a.number = s.number and a.cluster_id = $1 and a.ended_at is null",
     )
     .bind(cluster.0)

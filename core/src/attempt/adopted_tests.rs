@@ -39,6 +39,18 @@ fn what_is_found_closes_an_older_attempt_and_what_is_old_or_over_is_left() {
 }
 
 #[test]
+fn of_a_known_attempt_it_is_noted_that_it_was_made() {
+    let assigned = live(job(), &[Told::Assigned]);
+    let made = take_back(&assigned, &told(&assigned, 1), false, at(9)).made.unwrap().job;
+    assert_eq!((made.state, made.attempt.clone().unwrap().created_at), (JobState::Starting, Some(at(9))));
+    assert_eq!(take_back(&made, &told(&made, 1), false, at(10)), TakenBack::default(), "it is known");
+    let accepted = Found { exists: false, ..told(&assigned, 1) };
+    assert_eq!(take_back(&assigned, &accepted, false, at(9)), TakenBack::default());
+    let elsewhere = Found { cluster: ClusterId(uuid::Uuid::from_u128(77)), ..told(&assigned, 1) };
+    assert_eq!(take_back(&assigned, &elsewhere, false, at(9)), TakenBack::default());
+}
+
+#[test]
 fn what_is_made_up_takes_no_attempt_from_a_cluster_that_holds_it() {
     let live = live(job(), &[Told::Assigned, ray_job("Running", "RUNNING")]);
     let here = told(&live, 2);

@@ -6,6 +6,7 @@
 
 use crate::{
     attempt::{Event, Job, Step, advance},
+    fact::{AttemptFact, AttemptStep, Fact},
     id::{AttemptId, ClusterId},
     lease::{Proof, Strange, unknown_attempt},
     time::Timestamp,
@@ -28,12 +29,18 @@ pub struct TakenBack {
     pub closed: Option<Step>,
     /// The attempt that was found, to be written behind that.
     pub adopted: Option<Step>,
+    /// It is known, and that it was made was not.
+    pub made: Option<Step>,
 }
 
 /// Judges what was found of `job`; `named`: the cluster of its live attempt told since the failover that it holds that one.
 pub fn take_back(job: &Job, found: &Found<'_>, named: bool, now: Timestamp) -> TakenBack {
     let before = job.attempt.as_ref();
     let (known, number) = (before.map_or(0, |attempt| attempt.number), found.attempt.number);
+    if number == known && found.exists {
+        let made = reported(job, (found.cluster, found.attempt), AttemptStep::Created, now);
+        return TakenBack { made, ..TakenBack::default() };
+    }
     if unknown_attempt(number, known, job.state.is_terminal()) == Strange::Stop {
         return TakenBack::default();
     }
@@ -46,5 +53,16 @@ pub fn take_back(job: &Job, found: &Found<'_>, named: bool, now: Timestamp) -> T
     let Found { cluster, cluster_name, exists, .. } = *found;
     let event = Event::Adopted { cluster, cluster_name, number, exists };
     let adopted = advance(closed.as_ref().map_or(job, |step| &step.job), event, now).ok();
-    TakenBack { closed, adopted }
+    TakenBack { closed, adopted, made: None }
+}
+
+/// What the agent's word on an attempt would come to.
+fn reported(
+    job: &Job,
+    (from, attempt): (ClusterId, AttemptId),
+    step: AttemptStep,
+    now: Timestamp,
+) -> Option<Step> {
+    let fact = Fact::Attempt(AttemptFact { attempt, step, message: String::new() });
+    advance(job, Event::Fact { from, fact: &fact, pods: &[] }, now).ok()
 }

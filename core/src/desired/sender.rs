@@ -53,6 +53,8 @@ pub struct Sender {
     seq: u64,
     /// When the state was read that the agent holds after everything that was sent.
     sent: Option<Moment>,
+    /// When the first state was read that was sent to its end since everything began anew.
+    first: Option<Moment>,
     /// The state of which parts were sent.
     open: Option<Open>,
     /// The greatest generation that was named on this stream or held before it.
@@ -85,9 +87,22 @@ impl Sender {
         self.open.is_some() || self.sent.is_none_or(|sent| newest > sent.generation)
     }
 
-    /// The next state is the whole set.
+    /// The next state is the whole set, because what the agent holds may be no set of ours.
     pub fn begin_again(&mut self) {
+        self.first = None;
+        self.send_whole();
+    }
+
+    /// The next state is the whole set, because the agent takes no other.
+    pub fn send_whole(&mut self) {
         (self.sent, self.open) = (None, None);
+    }
+
+    /// What an agent's word on the generation that it applied is worth: nothing, 0, unless it is of a state that was sent since
+    /// everything began anew. The number of one from before a restored backup or a failover means another set.
+    pub fn applied(&self, said: u64) -> u64 {
+        let ours = |(first, sent): (Moment, Moment)| (first.generation..=sent.generation).contains(&said);
+        if self.first.zip(self.sent).is_some_and(ours) { said } else { 0 }
     }
 
     /// The generation above which the cluster must count before the whole set is read; absent unless it is read next.
@@ -131,6 +146,7 @@ impl Sender {
             self.open = Some(Open { base: ask.base, began, behind: last.or(ask.behind), parts: part + 1 });
         } else {
             (self.open, self.sent) = (None, Some(read));
+            self.first = self.first.filter(|first| first.timeline == read.timeline).or(self.sent);
             self.greatest = self.greatest.max(read.generation);
         }
         Some(Head { seq: self.seq, base: ask.base, part, more, generation: read.generation })

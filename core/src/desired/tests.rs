@@ -36,6 +36,23 @@ fn a_manifest_is_counted_with_at_least_what_it_has() {
     assert!(taken > 0 && taken <= most, "{taken} of {most}");
 }
 
+#[test]
+fn only_a_generation_that_was_sent_since_the_stream_began_anew_counts_as_applied() {
+    let mut sender = Sender::new(0);
+    let at = |generation, timeline| Moment { generation, unmarked: 0, timeline };
+    assert_eq!(sender.applied(57), 0, "nothing was sent yet");
+    for generation in [58, 60] {
+        sender.take(at(generation, 1), None, false).unwrap();
+    }
+    assert_eq!([57, 58, 60, 61].map(|said| sender.applied(said)), [0, 58, 60, 0]);
+    sender.send_whole();
+    sender.take(at(61, 1), None, false).unwrap();
+    assert_eq!(sender.applied(58), 58, "to an agent that takes whole sets only");
+    assert!(sender.take(at(62, 2), None, false).is_none(), "a failover");
+    sender.take(at(63, 2), None, false).unwrap();
+    assert_eq!([58, 61, 62, 63].map(|said| sender.applied(said)), [0, 0, 0, 63]);
+}
+
 /// An attempt as it travels; the manifest is absent where the agent should have it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Wanted {

@@ -75,7 +75,7 @@ pub(super) async fn apply(
 struct Judged {
     /// Ends of older attempts, to be written first.
     closed: Vec<Step>,
-    /// Attempts that were found.
+    /// Attempts that were found, or found to be made.
     taken: Vec<Step>,
 }
 
@@ -104,7 +104,7 @@ async fn judge(
             tracing::warn!(%attempt, cluster = cluster_name, message);
         }
         judged.closed.extend(taken.closed);
-        judged.taken.extend(taken.adopted);
+        judged.taken.extend(taken.adopted.or(taken.made));
     }
     Ok(judged)
 }
