@@ -266,3 +266,19 @@ async fn an_attempt_that_is_known_and_was_made_is_known_to_be_made() {
     let set = fleet.set(fleet.there).await.set;
     assert!(set.iter().any(|row| row.id == fleet.first() && row.created), "{set:?}");
 }
+
+#[tokio::test]
+async fn a_cluster_that_is_revoked_before_it_told_is_vouched_for_by_nobody() {
+    let fleet = Fleet::forgetful().await;
+    settle(&fleet.app, fleet.holder).await;
+    fleet.tell(fleet.elsewhere, vec![holds(2, &[], &[])]).await;
+    let revoke = "update cluster set state = 'revoked' where untold_since = $1";
+    fixture::execute(&fleet.app.store, revoke, 2).await;
+    settle(&fleet.app, fleet.holder).await;
+    let waits = fleet.row(fleet.job).await;
+    assert_eq!((waits.state, waits.reason.as_str()), (JobState::Queued, "FAILOVER"), "{}", waits.sentence);
+    let before = fleet.app.store.last_word(fleet.there).await.unwrap();
+    assert!(fleet.app.store.forget_renewals(fleet.there, before).await.unwrap(), "a person says so");
+    settle(&fleet.app, fleet.holder).await;
+    assert_eq!(fleet.row(fleet.job).await.state, JobState::Assigned);
+}

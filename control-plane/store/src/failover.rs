@@ -1,7 +1,7 @@
 //! Failovers: timelines of the database, and the clusters that have yet to tell what a later one may have forgotten.
 //!
 //! Invariant: the first one who works under a timeline that nobody met notes it before anything is decided under it, and marks
-//! every cluster that an agent ever spoke for; the mark goes only with the cluster's whole word, or an operator's. Until then
+//! every active cluster that an agent ever spoke for; the mark goes only with the cluster's whole word, or an operator's. Until then
 //! nothing is sent to the cluster that would make it let go of what was forgotten, and until the last one has told, no cluster
 //! starts an attempt from before, because the next one may run on a cluster that has yet to tell. The first timeline ever met is
 //! none.
@@ -90,7 +90,7 @@ async fn meet(db: &mut PgConnection, term: &Term, now: Timestamp) -> Result<Opti
     }
     let timeline: i64 = met.try_get("timeline")?;
     sqlx::query(
-        "with held as (select id from cluster where agent_epoch > 0 order by id for no key update)
+        "with held as (select id from cluster where agent_epoch > 0 and state = 'active' order by id for no key update)
          update cluster set untold_since = $1 from held where cluster.id = held.id",
     )
     .bind(timeline)
@@ -99,11 +99,12 @@ async fn meet(db: &mut PgConnection, term: &Term, now: Timestamp) -> Result<Opti
     Ok(Some(timeline))
 }
 
-/// What may be forgotten at this moment; nothing when every cluster has told what it holds.
+/// What may be forgotten at this moment; nothing when every cluster has told what it holds. One that was revoked since can tell no
+/// more; what it holds is not known for that. One that was revoked before was given nothing since, and its end is not forgotten.
 pub async fn open(db: &mut PgConnection) -> Result<Option<Forgotten>> {
     let rows = sqlx::query(
         "select c.id, f.before from cluster c, (select before from failover order by timeline desc limit 1) f
-         where c.untold_since is not null and c.state = 'active' and f.before is not null",
+         where c.untold_since is not null and f.before is not null",
     )
     .fetch_all(db)
     .await?;
