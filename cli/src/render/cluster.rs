@@ -71,6 +71,7 @@ impl Row for Cluster {
             ("clock_skew_ms", self.clock_skew_ms.map(|ms| ms.to_string()).unwrap_or_default()),
             ("spool_bytes", self.spool_bytes.to_string()),
             ("alarm", self.alarm.clone()),
+            ("untold", self.untold.to_string()),
             ("sentence", self.sentence.clone()),
         ]
     }
@@ -117,9 +118,13 @@ fn wide_cells(cluster: &Cluster) -> Vec<Cell> {
 }
 
 fn state(cluster: &Cluster) -> Cell {
-    let alarm = if cluster.alarm.is_empty() { "" } else { " (alarm)" };
-    let style = if alarm.is_empty() { Style::of_state(&cluster.state) } else { Style::Bad };
-    Cell::styled(&format!("{}{alarm}", cluster.state), style)
+    let beside = match (cluster.alarm.is_empty(), cluster.untold) {
+        (false, _) => " (alarm)",
+        (true, true) => " (untold)",
+        (true, false) => "",
+    };
+    let style = if beside.is_empty() { Style::of_state(&cluster.state) } else { Style::Bad };
+    Cell::styled(&format!("{}{beside}", cluster.state), style)
 }
 
 /// One cluster in full.
@@ -224,6 +229,7 @@ pub mod tests {
             allocatable: Resources { cpu_milli: 8_000, memory_bytes: 16 << 30, gpus: 0 },
             free: Resources { cpu_milli: 6_500, memory_bytes: 12 << 30, gpus: 0 },
             alarm: String::new(),
+            untold: false,
             labels: [("region".to_owned(), "eu-west-1".to_owned())].into(),
             version: 3,
         }

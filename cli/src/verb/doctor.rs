@@ -167,6 +167,9 @@ fn judge_cluster(cluster: &Cluster, now: Timestamp) -> (bool, String) {
     if !cluster.alarm.is_empty() {
         return (true, format!("{name}: {}", cluster.alarm));
     }
+    if cluster.untold {
+        return (true, format!("{name}: {}", cluster.sentence));
+    }
     if let Some(since) = cluster.silent_since {
         return (true, format!("{name} is silent since {} ({})", absolute(since), age(since, now)));
     }

@@ -79,6 +79,9 @@ pub struct Cluster {
     pub free: Resources,
     /// Another agent tried to act as this cluster: what was seen; empty when nothing was.
     pub alarm: String,
+    /// It has yet to tell what it holds since the database failed over; until then it gets no jobs.
+    #[serde(default)]
+    pub untold: bool,
     /// What operators say of it, for example its region. Regions and zones that nodes report count before these.
     #[serde(default)]
     #[schema(value_type = Object)]

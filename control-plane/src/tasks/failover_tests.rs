@@ -140,7 +140,8 @@ async fn what_a_failover_forgot_is_taken_back_and_starts_nowhere_else() {
     fleet.app.store.ensure_queue(&later.queue.parse().unwrap(), NOW).await.unwrap();
     fixture::insert(&fleet.app.store, &later).await;
     settle(&fleet.app, fleet.holder).await;
-    assert_eq!(fleet.row(later.id).await.state, JobState::Assigned, "nobody can have forgotten it");
+    let nowhere = fleet.row(later.id).await;
+    assert_eq!((nowhere.state, nowhere.reason.as_str()), (JobState::Queued, "CLUSTER_STALE"), "nobody told");
     let asked = fleet.promise(fleet.elsewhere, 1).await;
     assert_eq!((asked.timeline, asked.wants_holdings), (2, true));
     fleet.tell(fleet.elsewhere, vec![holds(2, &[], &[])]).await;
@@ -148,6 +149,9 @@ async fn what_a_failover_forgot_is_taken_back_and_starts_nowhere_else() {
         !fleet.set(fleet.elsewhere).await.withheld && !fleet.promise(fleet.elsewhere, 2).await.wants_holdings
     );
     assert_eq!(fleet.row(fleet.job).await.state, JobState::Queued, "the other cluster has not told");
+    let placed = fleet.row(later.id).await;
+    assert_eq!(placed.state, JobState::Assigned, "nobody can have forgotten it: {}", placed.sentence);
+    assert!(fleet.set(fleet.elsewhere).await.set.iter().any(|row| row.id.job == later.id));
     fleet.tell(fleet.there, vec![holds(1, &[], &[])]).await;
     assert!(fleet.set(fleet.there).await.withheld, "what was told before the failover counts for nothing");
     fleet.tell(fleet.there, vec![holds(2, &[fleet.first()], &[]), running(fleet.first())]).await;

@@ -123,6 +123,16 @@ pub(crate) fn of_cluster(job: &Waiting, one: &Looked<'_>) -> Blocker {
             format!("{name} is silent since {} and gets no new jobs until it is heard", when(since));
         return blocker(Cause::ClusterStale, sentence, "look at the agent there: squadron cluster list");
     }
+    if one.cluster.standing == Standing::Untold {
+        let sentence = format!(
+            "{name} has not told what it holds since the database failed over and gets no new jobs until it has"
+        );
+        return blocker(
+            Cause::ClusterStale,
+            sentence,
+            "wait for its next heartbeats; if that lasts, update its agent",
+        );
+    }
     if one.free.nodes.is_empty() {
         let sentence = format!("{name} has no node that is ready and not cordoned");
         return blocker(Cause::NoReadyNode, sentence, "make a node of that cluster ready");

@@ -47,7 +47,7 @@ impl Forgotten {
 }
 
 fn blocked(job: &Waiting, sentence: String) -> Blocked {
-    let try_this = "squadron cluster list shows which cluster is silent; if it is gone for good, say so: squadron cluster \
+    let try_this = "squadron cluster list shows which clusters are untold; if one is gone for good, say so: squadron cluster \
                     declare-dead NAME --reason WHY. One that is heard and does not tell needs a newer agent";
     let blocker = Blocker {
         code: Cause::Failover,

@@ -152,8 +152,17 @@ pub enum Standing {
     Silent {
         since: Timestamp,
     },
+    /// It is heard, and has yet to tell what it holds, because the database may have forgotten some of it.
+    Untold,
     /// Invited, pending or revoked.
     NotAccepted,
+}
+
+impl Standing {
+    /// It gets no jobs now, and gets some again without anybody's word.
+    fn is_away(self) -> bool {
+        matches!(self, Standing::Silent { .. } | Standing::Untold)
+    }
 }
 
 /// A cluster with what is on it.

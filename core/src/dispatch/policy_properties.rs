@@ -73,6 +73,7 @@ fn any_cluster(number: u128) -> impl Strategy<Value = Cluster> {
     let standing = prop_oneof![
         6 => Just(Standing::Heard),
         1 => Just(Standing::Silent { since: Timestamp(0) }),
+        1 => Just(Standing::Untold),
         1 => Just(Standing::NotAccepted)
     ];
     let pods = vec((0_usize..4, 0_i64..3, 0_i64..3), 0..4);

@@ -182,6 +182,19 @@ fn a_silent_cluster_gets_nothing_and_says_since_when() {
 }
 
 #[test]
+fn a_cluster_that_has_yet_to_tell_what_it_holds_gets_nothing_and_says_so() {
+    let mut clusters = two_small();
+    clusters[0].standing = Standing::Untold;
+    let elsewhere =
+        plan(&Input { clusters: clusters.clone(), waiting: vec![one_core(1)], ..Input::default() });
+    assert_eq!(elsewhere.assign[0].cluster, clusters[1].id);
+    clusters.truncate(1);
+    let plan = plan(&Input { clusters, waiting: vec![one_core(1)], ..Input::default() });
+    assert_eq!(codes(&plan.blocked[0]), ["CLUSTER_STALE"]);
+    assert!(says(&plan.blocked[0]).contains("east has not told what it holds"), "{}", says(&plan.blocked[0]));
+}
+
+#[test]
 fn without_any_cluster_the_next_step_is_to_add_one() {
     let mut invited = cluster(1, "east", &[]);
     invited.standing = Standing::NotAccepted;
@@ -241,6 +254,7 @@ fn any_cluster(number: u128) -> impl Strategy<Value = Cluster> {
     let standing = prop_oneof![
         4 => Just(Standing::Heard),
         1 => Just(Standing::Silent { since: Timestamp(0) }),
+        1 => Just(Standing::Untold),
         1 => Just(Standing::NotAccepted)
     ];
     let pods = vec((0_u32..5, any_res(3)), 0..4);

@@ -990,6 +990,8 @@ export interface components {
             spool_bytes: number;
             /** @description `invited`, `pending`, `active`, `silent` or `revoked`. */
             state: string;
+            /** @description It has yet to tell what it holds since the database failed over; until then it gets no jobs. */
+            untold?: boolean;
             /** Format: int64 */
             version: number;
         };
@@ -1303,6 +1305,8 @@ export interface components {
                 spool_bytes: number;
                 /** @description `invited`, `pending`, `active`, `silent` or `revoked`. */
                 state: string;
+                /** @description It has yet to tell what it holds since the database failed over; until then it gets no jobs. */
+                untold?: boolean;
                 /** Format: int64 */
                 version: number;
             }[];

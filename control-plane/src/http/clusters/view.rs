@@ -19,7 +19,7 @@ pub fn show(row: Cluster, capacity: Option<Capacity>, now: Timestamp, settings: 
     let capacity = capacity.unwrap_or_default();
     Shown {
         state: if silent_since.is_some() { "silent".to_owned() } else { row.state.word().to_owned() },
-        sentence: sentence(&row, silent_since, now),
+        sentence: format!("{}{}", sentence(&row, silent_since, now), untold(&row)),
         id: row.id,
         name: row.name,
         last_heard_at: row.last_heard_at,
@@ -34,6 +34,7 @@ pub fn show(row: Cluster, capacity: Option<Capacity>, now: Timestamp, settings: 
         allocatable: capacity.allocatable,
         free: capacity.free,
         alarm: row.alarm,
+        untold: row.untold,
         labels: row.labels,
         version: row.version,
     }
@@ -58,6 +59,21 @@ fn sentence(row: &Cluster, silent_since: Option<Timestamp>, now: Timestamp) -> S
         }
         (State::Active, None, Some(heard)) => format!("heard {} ago", duration(heard, now)),
         (State::Active, None, None) => "accepted; its agent has not connected yet".to_owned(),
+    }
+}
+
+/// What follows while it has yet to tell what it holds.
+fn untold(row: &Cluster) -> String {
+    let since = "since the database failed over, so it gets no jobs and older ones wait";
+    match row.state {
+        _ if !row.untold => String::new(),
+        State::Revoked => {
+            let say = format!("`squadron cluster declare-dead {}`", row.name);
+            format!("; it cannot tell what it holds {since} until {say}")
+        }
+        _ => format!(
+            "; it has not told what it holds {since}; if that lasts while it is heard, update its agent"
+        ),
     }
 }
 
@@ -132,6 +148,7 @@ mod tests {
             renewals: 0,
             desired_generation: 0,
             alarm: String::new(),
+            untold: false,
             labels: Default::default(),
             version: 1,
         }
@@ -163,6 +180,14 @@ mod tests {
         let said = |ago: i64| shown(Cluster { lease_ms: 60_000, ..row(State::Active, Some(ago)) }).sentence;
         assert!(said(40_000).contains("its lease has about 20 s left"), "{}", said(40_000));
         assert!(said(70_000).contains("its lease ended about 10 s ago"), "{}", said(70_000));
+    }
+
+    #[test]
+    fn a_cluster_that_has_yet_to_tell_what_it_holds_says_so() {
+        let said = |state: State| shown(Cluster { untold: true, ..row(state, Some(1_000)) });
+        let heard = said(State::Active);
+        assert!(heard.untold && heard.sentence.contains("heard 1 s ago; it has not told what it holds"));
+        assert!(said(State::Revoked).sentence.ends_with("until `squadron cluster declare-dead east`"));
     }
 
     #[test]

@@ -79,6 +79,8 @@ pub struct Cluster {
     pub renewals: u64,
     pub desired_generation: u64,
     pub alarm: String,
+    /// It has yet to tell what it holds, because the database may have forgotten some of it.
+    pub untold: bool,
     /// What operators say of it.
     pub labels: Labels,
     pub version: i64,
@@ -151,6 +153,7 @@ fn read(row: &PgRow) -> Result<Cluster> {
         renewals: unsigned(row.try_get("renewals")?),
         desired_generation: unsigned(row.try_get("desired_generation")?),
         alarm: row.try_get("alarm")?,
+        untold: row.try_get::<Option<i64>, _>("untold_since")?.is_some(),
         labels: row.try_get::<sqlx::types::Json<_>, _>("labels")?.0,
         version: row.try_get("version")?,
     })

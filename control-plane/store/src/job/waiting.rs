@@ -141,7 +141,9 @@ pub(super) type Clusters = BTreeMap<ClusterId, Cluster>;
 
 async fn clusters(db: &mut PgConnection, silence: Judge) -> Result<Clusters> {
     let rows =
-        sqlx::query("select id, name, state, last_heard_at, accepted_at, created_at, labels from cluster")
+        sqlx::query(
+            "select id, name, state, last_heard_at, accepted_at, created_at, labels, untold_since is not null as untold from cluster",
+        )
             .fetch_all(db)
             .await?;
     rows.iter()
@@ -151,8 +153,10 @@ async fn clusters(db: &mut PgConnection, silence: Judge) -> Result<Clusters> {
             let heard = stamp_opt(row.try_get("last_heard_at")?);
             let accepted = stamp_opt(row.try_get("accepted_at")?);
             let created = stamp(row.try_get("created_at")?);
+            let untold = row.try_get("untold")?;
             let standing = match silence.word(heard) {
                 _ if !active => Standing::NotAccepted,
+                Word::Heard if untold => Standing::Untold,
                 Word::Heard => Standing::Heard,
                 Word::Silent { since } => Standing::Silent { since },
                 Word::Never => Standing::Silent { since: accepted.unwrap_or(created) },

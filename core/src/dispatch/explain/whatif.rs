@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     dispatch::{
-        Cause, GangPart, Standing, Waiting,
+        Cause, GangPart, Waiting,
         explain::view::{Kinds, View},
         keep::Kept,
         pack::{Kind, Limit, Limits, Packing},
@@ -101,7 +101,7 @@ impl<'a> Case<'a> {
     /// Where it would go then.
     pub(super) fn packing(&self, view: &View<'_>, changed: &[Cause]) -> Option<Packing> {
         let is = |cause| changed.contains(&cause);
-        if matches!(view.cluster.standing, Standing::Silent { .. }) && !is(Cause::ClusterStale) {
+        if view.cluster.standing.is_away() && !is(Cause::ClusterStale) {
             return None;
         }
         if !view.location.admits(&self.job.preferences) && !is(Cause::Residency) {
@@ -216,7 +216,7 @@ impl<'a> Case<'a> {
     fn may_help(&self, view: &View<'_>, cause: Cause) -> bool {
         match cause {
             Cause::Reserved | Cause::QuotaExhausted | Cause::NoFlavor => self.is_there(cause),
-            Cause::ClusterStale => matches!(view.cluster.standing, Standing::Silent { .. }),
+            Cause::ClusterStale => view.cluster.standing.is_away(),
             Cause::Residency => !view.location.admits(&self.job.preferences),
             Cause::MaxPrice => self.job.preferences.max_price.is_some(),
             _ => true,
@@ -313,7 +313,7 @@ fn word(cause: Cause, queue: &str) -> String {
         Cause::NoFlavor => format!("{queue} has no quota for those nodes"),
         Cause::NoMatchingNode => "labels or taints of nodes do not match".to_owned(),
         Cause::TooBig => "the nodes are too small".to_owned(),
-        Cause::ClusterStale => "the cluster is silent".to_owned(),
+        Cause::ClusterStale => "the cluster is silent, or has yet to tell what it holds".to_owned(),
         Cause::Residency => "the cluster is not known to be in a region that the job may run in".to_owned(),
         Cause::MaxPrice => "the price is above the job's maximum or not known".to_owned(),
         Cause::Pinned => "the job is pinned elsewhere".to_owned(),
