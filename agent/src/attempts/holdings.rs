@@ -65,6 +65,7 @@ pub(super) fn untold(desired: Option<&Desired>, memory: &Memory) -> Vec<(Attempt
     let wanted = desired.into_iter().flat_map(|desired| desired.attempts.keys());
     let before = |attempt: &AttemptId| match memory.get(*attempt) {
         Some(Phase::Removed) => Some((*attempt, Some(Phase::Created))),
+        Some(Phase::Fenced) => Some((*attempt, Some(Phase::Fencing))),
         Some(Phase::Refused) => Some((*attempt, None)),
         _ => None,
     };
@@ -129,13 +130,18 @@ mod tests {
 
     #[test]
     fn an_end_that_was_told_is_told_again() {
-        let desired = Desired::of(9, (1..=4).map(|n| (id(n), DesiredAttempt::bare(id(n)))));
+        let desired = Desired::of(9, (1..=5).map(|n| (id(n), DesiredAttempt::bare(id(n)))));
         let mut memory = Memory::default();
-        for (n, phase) in [(1, Phase::Removed), (2, Phase::Refused), (3, Phase::Created), (7, Phase::Removed)]
-        {
+        let told = [(1, Phase::Removed), (2, Phase::Refused), (3, Phase::Created), (5, Phase::Fenced)];
+        for (n, phase) in told.into_iter().chain([(7, Phase::Removed)]) {
             memory.set(id(n), Some(phase));
         }
-        assert_eq!(untold(Some(&desired), &memory), [(id(1), Some(Phase::Created)), (id(2), None)]);
+        let again = [(id(1), Some(Phase::Created)), (id(2), None), (id(5), Some(Phase::Fencing))];
+        assert_eq!(
+            untold(Some(&desired), &memory),
+            again,
+            "nobody deleted what the end of the lease stopped"
+        );
         assert_eq!(untold(None, &memory), []);
     }
 

@@ -192,7 +192,7 @@ impl Attempts {
     fn misses_one(&self, desired: Option<&Desired>, observed: &Observed) -> bool {
         let made = |attempt: &DesiredAttempt| match self.store.memory.get(attempt.id) {
             Some(Phase::Created | Phase::Released(_)) => true,
-            Some(Phase::Refused | Phase::Removed | Phase::Fencing) => false,
+            Some(Phase::Refused | Phase::Removed | Phase::Fencing | Phase::Fenced) => false,
             Some(Phase::Wanted) | None => attempt.created,
         };
         let key = |attempt: &DesiredAttempt| (attempt.namespace.clone(), attempt.name.clone());

@@ -22,6 +22,8 @@ use crate::{
 struct Line {
     desired: Option<Change<DesiredAttempt>>,
     phases: Vec<(AttemptId, Option<Phase>)>,
+    /// Those of them that are fenced, where versions before that phase read that they were removed.
+    fenced: Vec<AttemptId>,
 }
 
 /// One change, as it is written. Manifests are not copied for it.
@@ -31,6 +33,15 @@ struct NewLine<'a> {
     desired: Option<Change<Written<'a>>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     phases: &'a [(AttemptId, Option<Phase>)],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fenced: Vec<AttemptId>,
+}
+
+impl<'a> NewLine<'a> {
+    fn of(desired: Option<Change<Written<'a>>>, phases: &'a [(AttemptId, Option<Phase>)]) -> NewLine<'a> {
+        let fenced = phases.iter().filter(|(_, phase)| *phase == Some(Phase::Fenced));
+        NewLine { desired, phases, fenced: fenced.map(|(attempt, _)| *attempt).collect() }
+    }
 }
 
 /// A change of the desired state. A manifest that is empty did not change.
@@ -114,7 +125,7 @@ impl Store {
         let phases: Vec<_> = new.map(|id| (*id, Some(Phase::Wanted))).collect();
         self.rewrite_if_long()?;
         let change = change(self.desired.as_ref(), desired);
-        self.journal.append(&NewLine { desired: Some(change), phases: &phases })?;
+        self.journal.append(&NewLine::of(Some(change), &phases))?;
         self.desired = Some(desired.clone());
         self.set(&phases);
         Ok(())
@@ -126,7 +137,7 @@ impl Store {
             return Ok(());
         }
         self.rewrite_if_long()?;
-        self.journal.append(&NewLine { desired: None, phases })?;
+        self.journal.append(&NewLine::of(None, phases))?;
         self.set(phases);
         Ok(())
     }
@@ -151,7 +162,7 @@ impl Store {
 }
 
 fn everything<'a>(desired: Option<&'a Desired>, phases: &'a [(AttemptId, Option<Phase>)]) -> NewLine<'a> {
-    NewLine { desired: desired.map(|desired| change(None, desired)), phases }
+    NewLine::of(desired.map(|desired| change(None, desired)), phases)
 }
 
 fn set(memory: &mut Memory, phases: &[(AttemptId, Option<Phase>)]) {
@@ -163,6 +174,9 @@ fn set(memory: &mut Memory, phases: &[(AttemptId, Option<Phase>)]) {
 /// Takes one line that was read.
 fn take(desired: &mut Option<Desired>, memory: &mut Memory, line: Line) {
     set(memory, &line.phases);
+    for attempt in line.fenced {
+        memory.set(attempt, Some(Phase::Fenced));
+    }
     let Some(change) = line.desired else { return };
     let desired = desired.get_or_insert_with(|| Desired::of(0, []));
     desired.generation = change.generation;

@@ -49,6 +49,21 @@ fn files_of_versions_before_are_taken_over_and_go() {
 }
 
 #[test]
+fn a_fenced_end_survives_and_is_an_end_to_versions_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::load(folder.path(), cluster(1)).unwrap();
+    store.remember(&[(attempt(1), Some(Phase::Fenced)), (attempt(2), Some(Phase::Removed))]).unwrap();
+    let phases = |store: &Store| [1, 2].map(|number| store.memory.get(attempt(number)));
+    let mut again = Store::load(folder.path(), cluster(1)).unwrap();
+    assert_eq!(phases(&again), [Some(Phase::Fenced), Some(Phase::Removed)]);
+    again.rewrite().unwrap();
+    let anew = Store::load(folder.path(), cluster(1)).unwrap();
+    assert_eq!(phases(&anew), [Some(Phase::Fenced), Some(Phase::Removed)], "in one line as well");
+    let text = std::fs::read_to_string(folder.path().join("held.jsonl")).unwrap();
+    assert_eq!(text.matches(r#""removed""#).count(), 2, "words that they can read: {text}");
+}
+
+#[test]
 fn a_kill_in_the_middle_of_the_take_over_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();

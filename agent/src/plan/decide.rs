@@ -68,7 +68,7 @@ fn ours(observed: &Observed) -> BTreeMap<AttemptId, (&Key, &SeenJob)> {
 /// An attempt that this cluster should hold.
 fn hold(attempt: &DesiredAttempt, look: &Look<'_>, plan: &mut Plan) {
     let phase = look.memory.get(attempt.id);
-    if matches!(phase, Some(Phase::Refused | Phase::Removed)) {
+    if matches!(phase, Some(Phase::Refused | Phase::Removed | Phase::Fenced)) {
         return;
     }
     let seen = look.observed.jobs.get(&(attempt.namespace.clone(), attempt.name.clone()));
@@ -105,7 +105,7 @@ fn stopped(attempt: AttemptId, observed: &Observed, plan: &mut Plan) {
         plan.actions.push(Action::Fence { attempt });
     } else {
         let message = "the control plane renewed nothing before the lease of this cluster ended".to_owned();
-        plan.actions.push(report(attempt, AttemptStep::Fenced, message, Some(Phase::Removed)));
+        plan.actions.push(report(attempt, AttemptStep::Fenced, message, Some(Phase::Fenced)));
     }
 }
 
@@ -174,15 +174,17 @@ fn taken(attempt: &DesiredAttempt) -> String {
 
 /// It was created once and is not there any more.
 fn gone(attempt: &DesiredAttempt, observed: &Observed) -> Option<Action> {
-    let (step, message) = if observed.fenced.contains(&attempt.id) {
-        (AttemptStep::Fenced, "the fencer stopped it because nobody renewed the lease of this cluster")
+    let (step, phase, message) = if observed.fenced.contains(&attempt.id) {
+        let message = "the fencer stopped it because nobody renewed the lease of this cluster";
+        (AttemptStep::Fenced, Phase::Fenced, message)
     } else if observed.fenced_more && attempt.on_lost().stops_itself() {
-        (AttemptStep::Fenced, "it is gone, and the fencer stopped more than its note can name")
+        let message = "it is gone, and the fencer stopped more than its note can name";
+        (AttemptStep::Fenced, Phase::Fenced, message)
     } else {
-        (AttemptStep::Removed, "someone other than Squadron deleted the RayJob")
+        (AttemptStep::Removed, Phase::Removed, "someone other than Squadron deleted the RayJob")
     };
     (!observed.remains.contains(&attempt.id) && !observed.note_unread)
-        .then(|| report(attempt.id, step, message.to_owned(), Some(Phase::Removed)))
+        .then(|| report(attempt.id, step, message.to_owned(), Some(phase)))
 }
 
 /// An attempt that this cluster no longer should hold.
@@ -210,7 +212,7 @@ fn release(attempt: AttemptId, phase: Phase, look: &Look<'_>, now: Timestamp, pl
 
 fn farewell(attempt: AttemptId, phase: Phase) -> Action {
     match phase {
-        Phase::Removed => Action::Remember { attempt, phase: None },
+        Phase::Removed | Phase::Fenced => Action::Remember { attempt, phase: None },
         _ => report(attempt, AttemptStep::Removed, String::new(), None),
     }
 }

@@ -88,7 +88,7 @@ fn what_was_made_before_is_told_gone_and_not_made_again() {
     assert_eq!(step(&gone), Some((AttemptStep::Removed, Some(Phase::Removed))));
     let fenced = Observed { fenced: BTreeSet::from([id()]), ..Observed::default() };
     let stopped = planned(&fenced, &Memory::default(), &before);
-    assert_eq!(step(&stopped), Some((AttemptStep::Fenced, Some(Phase::Removed))));
+    assert_eq!(step(&stopped), Some((AttemptStep::Fenced, Some(Phase::Fenced))));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_note_that_cannot_name_everything_blames_no_person_for_a_fenced_attempt() {
     let full = Observed { fenced_more: true, ..Observed::default() };
     let before = refused(NotStarted::CreatedBefore);
     let stopped = planned(&full, &Memory::default(), &before);
-    assert_eq!(step(&stopped), Some((AttemptStep::Fenced, Some(Phase::Removed))));
+    assert_eq!(step(&stopped), Some((AttemptStep::Fenced, Some(Phase::Fenced))));
     let waits = Desired::of(1, [(id(), DesiredAttempt { on_lost: "wait".into(), ..wanted() })]);
     let gone = plan(Some(&waits), &full, &Memory::default(), &policy(), &before, NOW);
     assert_eq!(
@@ -131,7 +131,7 @@ fn at_the_end_of_the_lease_it_is_stopped_until_nothing_is_left_and_then_told() {
     let waits = planned(&remains, &remembered(Phase::Fencing), &Leave::default());
     assert_eq!(waits.actions, [Action::Fence { attempt: id() }]);
     let done = planned(&Observed::default(), &remembered(Phase::Fencing), &Leave::default());
-    assert_eq!(step(&done), Some((AttemptStep::Fenced, Some(Phase::Removed))));
+    assert_eq!(step(&done), Some((AttemptStep::Fenced, Some(Phase::Fenced))));
 }
 
 #[test]

@@ -24,6 +24,9 @@ pub enum Phase {
     Refused,
     /// Created once, gone although desired; told.
     Removed,
+    /// The same, because the lease ended. Versions that do not know it read `removed`; the store notes which are meant.
+    #[serde(rename(serialize = "removed"), skip_deserializing)]
+    Fenced,
 }
 
 /// Phases by attempt.

@@ -269,7 +269,7 @@ proptest! {
             observed.jobs.insert(key(number), seen(ours, ended));
         }
         for (number, phase) in known {
-            let phases = [Phase::Wanted, Phase::Created, Phase::Released(NOW), Phase::Refused, Phase::Removed];
+            let phases = [Phase::Wanted, Phase::Created, Phase::Released(NOW), Phase::Refused, Phase::Removed, Phase::Fenced];
             memory.set(attempt(number), Some(phases[usize::from(phase)]));
         }
         let foreign: Vec<_> = observed.jobs.iter().filter(|(_, job)| job.ours.is_none()).map(|(key, _)| key.clone()).collect();
