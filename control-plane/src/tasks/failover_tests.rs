@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use squadron_core::{
-    attempt::object_name,
+    attempt::{Event, advance as decide, object_name},
     desired::Ask,
     fact::{AttemptFact, AttemptStep, Fact, HoldingsFact, MOST_HELD, RayJobFact},
     id::{AttemptId, ClusterId, Epoch, JobId},
@@ -285,4 +285,19 @@ async fn a_cluster_that_is_revoked_before_it_told_is_vouched_for_by_nobody() {
     assert!(fleet.app.store.forget_renewals(fleet.there, before).await.unwrap(), "a person says so");
     settle(&fleet.app, fleet.holder).await;
     assert_eq!(fleet.row(fleet.job).await.state, JobState::Assigned);
+}
+
+#[tokio::test]
+async fn what_was_to_stop_and_is_not_held_has_stopped() {
+    let fleet = Fleet::knowing(|first| vec![step(first, AttemptStep::Created), running(first)]).await;
+    let mut db = fleet.app.store.pool().acquire().await.unwrap();
+    let running = advance::lock(&mut db, fleet.job).await.unwrap().unwrap();
+    let cancel = Event::CancelRequested { by: "ann", why: "" };
+    advance::save(&mut db, &decide(&running, cancel, NOW).unwrap()).await.unwrap();
+    let part = HoldingsFact { timeline: 2, more: true, ..HoldingsFact::default() };
+    fleet.tell(fleet.there, vec![Fact::Holdings(part)]).await;
+    assert_eq!(fleet.row(fleet.job).await.state, JobState::Stopping, "another part may name it");
+    fleet.tell(fleet.there, vec![holds(2, &[], &[])]).await;
+    let row = fleet.row(fleet.job).await;
+    assert_eq!(row.state, JobState::Cancelled, "its agent told it before the failover: {}", row.sentence);
 }

@@ -146,6 +146,26 @@ pub async fn named(db: &mut PgConnection, jobs: &[JobId], timeline: u64) -> Resu
     Ok(named.into_iter().map(JobId).collect())
 }
 
+/// Jobs with a live attempt on these clusters that is to stop.
+pub async fn stopping(
+    db: &mut PgConnection,
+    clusters: &[ClusterId],
+) -> Result<BTreeMap<ClusterId, Vec<JobId>>> {
+    let rows = sqlx::query(
+        "select cluster_id, job_id from attempt
+         where cluster_id = any ($1) and ended_at is null and state = 'stopping' and not desired",
+    )
+    .bind(clusters.iter().map(|cluster| cluster.0).collect::<Vec<_>>())
+    .fetch_all(db)
+    .await?;
+    let mut stopping: BTreeMap<ClusterId, Vec<JobId>> = BTreeMap::new();
+    for row in &rows {
+        let cluster = ClusterId(row.try_get("cluster_id")?);
+        stopping.entry(cluster).or_default().push(JobId(row.try_get("job_id")?));
+    }
+    Ok(stopping)
+}
+
 /// Notes which live attempts the cluster named. Each of them was accepted, by a life that is not known.
 pub async fn name(db: &mut PgConnection, cluster: ClusterId, told: &HoldingsFact) -> Result<()> {
     let all: Vec<AttemptId> = told.held.iter().chain(&told.accepted).copied().collect();

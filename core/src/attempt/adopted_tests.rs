@@ -51,6 +51,18 @@ fn of_a_known_attempt_it_is_noted_that_it_was_made() {
 }
 
 #[test]
+fn what_was_to_stop_and_is_not_held_has_stopped() {
+    let running = live(job(), &[Told::Assigned, ray_job("Running", "RUNNING")]);
+    let cluster = running.attempt.as_ref().unwrap().cluster;
+    assert_eq!(let_go(&running, cluster, at(9)), None, "nobody wanted it to stop");
+    let cancel = Event::CancelRequested { by: "ann", why: "" };
+    let stopping = advance(&running, cancel, at(5)).unwrap().job;
+    assert_eq!(let_go(&stopping, ClusterId(uuid::Uuid::from_u128(77)), at(9)), None, "it is not its cluster");
+    let gone = let_go(&stopping, cluster, at(9)).unwrap().job;
+    assert_eq!((gone.state, gone.attempt.unwrap().removed_at), (JobState::Cancelled, Some(at(9))));
+}
+
+#[test]
 fn what_is_made_up_takes_no_attempt_from_a_cluster_that_holds_it() {
     let live = live(job(), &[Told::Assigned, ray_job("Running", "RUNNING")]);
     let here = told(&live, 2);

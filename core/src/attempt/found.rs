@@ -5,7 +5,7 @@
 //! cluster told as well that it holds the older one, somebody is wrong, and what is known stays.
 
 use crate::{
-    attempt::{Event, Job, Step, advance},
+    attempt::{Attempt, AttemptState, Event, Job, Step, advance},
     fact::{AttemptFact, AttemptStep, Fact},
     id::{AttemptId, ClusterId},
     lease::{Proof, Strange, unknown_attempt},
@@ -54,6 +54,14 @@ pub fn take_back(job: &Job, found: &Found<'_>, named: bool, now: Timestamp) -> T
     let event = Event::Adopted { cluster, cluster_name, number, exists };
     let adopted = advance(closed.as_ref().map_or(job, |step| &step.job), event, now).ok();
     TakenBack { closed, adopted, made: None }
+}
+
+/// What follows when the cluster told everything that it holds, and nothing of the job's attempt, which was to stop: it has, and the
+/// word on that was forgotten.
+pub fn let_go(job: &Job, cluster: ClusterId, now: Timestamp) -> Option<Step> {
+    let stopping = |attempt: &&Attempt| attempt.state == AttemptState::Stopping && !attempt.desired;
+    job.attempt.as_ref().filter(stopping)?;
+    reported(job, (cluster, job.attempt_id()?), AttemptStep::Removed, now)
 }
 
 /// What the agent's word on an attempt would come to.

@@ -23,7 +23,7 @@ mod tests;
 
 pub use crate::attempt::{
     advance::advance,
-    found::{Found, TakenBack, take_back},
+    found::{Found, TakenBack, let_go, take_back},
     name::object_name,
     pods::{is_image_trouble, is_oom_killed, pod_reason, quoted_image, telling_container},
 };

@@ -48,7 +48,7 @@ pub(super) async fn apply<'a>(
     for stretch in facts.chunk_by(|one, next| !acts_alone(one.fact) && !acts_alone(next.fact)) {
         match stretch {
             [one] if acts_alone(one.fact) => {
-                apply_alone(db, *one, news).await?;
+                apply_alone(db, *one, &asked, news).await?;
                 if matches!(one.fact, Fact::Holdings(_)) {
                     held = attempt::held(db, &named).await?;
                 }
@@ -80,7 +80,12 @@ fn acts_alone(fact: &Fact) -> bool {
     matches!(fact, Fact::Inventory(_) | Fact::Listed(_) | Fact::Arrival(_) | Fact::Holdings(_))
 }
 
-async fn apply_alone(db: &mut PgConnection, told: Told<'_>, news: &mut News) -> Result<()> {
+async fn apply_alone(
+    db: &mut PgConnection,
+    told: Told<'_>,
+    asked: &Asked<'_>,
+    news: &mut News,
+) -> Result<()> {
     let Told { cluster, fact, row } = told;
     match fact {
         Fact::Inventory(fact) => apply_inventory(db, cluster, fact, row, news).await,
@@ -98,7 +103,7 @@ async fn apply_alone(db: &mut PgConnection, told: Told<'_>, news: &mut News) -> 
             Ok(())
         }
         Fact::Arrival(fact) => arrival::apply(db, cluster, fact, row.at, news).await,
-        Fact::Holdings(fact) => holdings::apply(db, (cluster, fact), row.at, news).await,
+        Fact::Holdings(fact) => holdings::apply(db, (cluster, fact), asked, row.at, news).await,
         _ => Ok(()),
     }
 }

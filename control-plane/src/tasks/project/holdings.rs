@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use squadron_core::{
-    attempt::{Found, Step, take_back},
+    attempt::{Found, Step, let_go, take_back},
     fact::{Fact, HoldingsFact, MOST_HELD},
     id::{AttemptId, ClusterId, JobId},
     lease::ProofKind,
@@ -20,6 +20,8 @@ use super::{News, apply::Told};
 /// Facts that are to take effect.
 pub(super) struct Asked<'a> {
     pub(super) facts: Vec<Told<'a>>,
+    /// Jobs with an attempt that is to stop on a cluster which tells the last of what it holds.
+    stopping: BTreeMap<ClusterId, Vec<JobId>>,
 }
 
 /// The facts without those that tell holdings which nobody asked for, or too many: no job is locked for them.
@@ -27,7 +29,7 @@ pub(super) async fn asked<'a>(db: &mut PgConnection, mut facts: Vec<Told<'a>>) -
     let telling: BTreeSet<ClusterId> =
         facts.iter().filter(|told| holdings(told).is_some()).map(|told| told.cluster).collect();
     if telling.is_empty() {
-        return Ok(Asked { facts });
+        return Ok(Asked { facts, stopping: BTreeMap::new() });
     }
     let untold = failover::untold(db, &telling).await?;
     facts.retain(|told| {
@@ -35,14 +37,18 @@ pub(super) async fn asked<'a>(db: &mut PgConnection, mut facts: Vec<Told<'a>>) -
         let few = |fact: &HoldingsFact| fact.held.len() + fact.accepted.len() <= MOST_HELD;
         holdings(told).is_none_or(|fact| answers(fact) && few(fact))
     });
-    Ok(Asked { facts })
+    let last = |told: &&Told<'_>| holdings(told).is_some_and(|fact| !fact.more);
+    let done: Vec<ClusterId> = facts.iter().filter(last).map(|told| told.cluster).collect();
+    let stopping = failover::stopping(db, &done).await?;
+    Ok(Asked { facts, stopping })
 }
 
 impl Asked<'_> {
     /// The jobs that what is told of holdings can change.
     pub(super) fn jobs(&self) -> impl Iterator<Item = JobId> {
         let told = self.facts.iter().filter_map(holdings);
-        told.flat_map(|told| told.held.iter().chain(&told.accepted)).map(|attempt| attempt.job)
+        let named = told.flat_map(|told| told.held.iter().chain(&told.accepted)).map(|attempt| attempt.job);
+        named.chain(self.stopping.values().flatten().copied())
     }
 }
 
@@ -54,15 +60,18 @@ fn holdings<'a>(told: &Told<'a>) -> Option<&'a HoldingsFact> {
 pub(super) async fn apply(
     db: &mut PgConnection,
     (cluster, told): (ClusterId, &HoldingsFact),
+    asked: &Asked<'_>,
     now: Timestamp,
     news: &mut News,
 ) -> Result<()> {
     let Some(name) = failover::awaited(db, cluster, told.timeline).await? else { return Ok(()) };
     let judged = judge(db, (cluster, &name), told, now).await?;
     give_up(db, &judged.closed, now).await?;
-    let versions = advance::save_all(db, &judged.taken).await?;
+    let mut versions = advance::save_all(db, &judged.taken).await?;
     failover::name(db, cluster, told).await?;
     if !told.more {
+        let stopping = asked.stopping.get(&cluster).map_or(&[][..], Vec::as_slice);
+        versions.extend(let_go_of(db, cluster, told.timeline, stopping, now).await?);
         failover::settled(db, cluster).await?;
     }
     (news.desired, news.room) = (true, true);
@@ -107,6 +116,24 @@ async fn judge(
         judged.taken.extend(taken.adopted.or(taken.made));
     }
     Ok(judged)
+}
+
+/// Those of the stopping attempts that the cluster did not name are gone. Their jobs are locked.
+async fn let_go_of(
+    db: &mut PgConnection,
+    cluster: ClusterId,
+    timeline: u64,
+    stopping: &[JobId],
+    now: Timestamp,
+) -> Result<BTreeMap<JobId, i64>> {
+    let named = failover::named(db, stopping, timeline).await?;
+    let unnamed: Vec<JobId> = stopping.iter().filter(|job| !named.contains(job)).copied().collect();
+    let jobs = advance::locked(db, &unnamed).await?;
+    let gone: Vec<Step> = jobs.values().filter_map(|job| let_go(job, cluster, now)).collect();
+    let versions = advance::save_all(db, &gone).await?;
+    let ended: Vec<AttemptId> = gone.iter().filter_map(|step| step.job.attempt_id()).collect();
+    attempt::note_ends(db, &ended, now).await?;
+    Ok(versions)
 }
 
 /// The newest attempt of each job, and whether something of it exists.
