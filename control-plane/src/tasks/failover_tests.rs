@@ -225,6 +225,8 @@ async fn nobody_waits_for_what_was_told_and_not_asked() {
 #[tokio::test]
 async fn what_was_placed_before_starts_only_when_no_cluster_is_left_that_may_hold_the_next_attempt() {
     let fleet = Fleet::knowing(|_| vec![]).await;
+    let withheld = fleet.set(fleet.there).await;
+    assert!(withheld.withheld && withheld.set.is_empty(), "nothing is read for nobody");
     fleet.tell(fleet.there, vec![holds(2, &[], &[])]).await;
     let offered = fleet.set(fleet.there).await;
     assert!(!offered.withheld && offered.set.iter().any(|row| row.id == fleet.first()), "{offered:?}");

@@ -178,7 +178,7 @@ macro_rules! accepted_epoch {
 const CHANGES: &str = concat!(
     "
     select k.ask, c.desired_generation, c.desired_generation - c.marked_generation as unmarked, now.timeline,
-           c.untold_since is not null or now.is_new as withheld,
+           w.withheld,
            a.job_id, a.attempt, a.changed_generation, a.desired, a.object_name, a.accepted_epoch, a.created_at is not null as created, a.bound, a.caps, a.queue, a.namespace,
            a.on_lost, a.before, a.bytes_before, case when a.is_new and a.bytes_before < $9 then a.rayjob end as manifest
     from unnest($1::integer[], $2::uuid[], $3::bigint[], $4::bigint[], $5::uuid[], $6::integer[], $7::bigint[])
@@ -186,6 +186,7 @@ const CHANGES: &str = concat!(
     cross join ",
     now!(),
     " join cluster c on c.id = k.cluster
+    cross join lateral (select c.untold_since is not null or now.is_new as withheld) w
     left join lateral (
         select a.job_id, a.attempt, a.changed_generation, a.desired, a.object_name, a.created_at, a.bound, a.caps, ",
     accepted_epoch!(),
@@ -196,13 +197,13 @@ const CHANGES: &str = concat!(
         from (
             (select changed_generation, job_id, number as attempt, object_name, accepted_epoch, created_at, ended_at, bound, caps,
                     desired, first_generation > k.base as is_new
-             from attempt a where cluster_id = k.cluster and desired
+             from attempt a where not w.withheld and cluster_id = k.cluster and desired
                 and (changed_generation, job_id, number) > (k.behind, k.behind_job, k.behind_number) and ",
     is_sure!(),
     " order by changed_generation, job_id, number limit $8 + 1)
             union all
             (select changed_generation, job_id, number, object_name, accepted_epoch, null, ended_at, bound, caps, desired, false
-             from attempt where cluster_id = k.cluster and not desired and changed_generation > k.removed_above
+             from attempt where not w.withheld and cluster_id = k.cluster and not desired and changed_generation > k.removed_above
                 and (changed_generation, job_id, number) > (k.behind, k.behind_job, k.behind_number)
              order by changed_generation, job_id, number limit $8 + 1)
             order by changed_generation, job_id, attempt limit $8 + 1
