@@ -21,6 +21,7 @@ use crate::{
         },
         quota::Place,
     },
+    id::AttemptId,
     quota::{Reclaim, Resource, Within},
     resources::Resources,
 };
@@ -225,8 +226,11 @@ impl<'a> Pass<'a> {
         let mut chosen: Vec<usize> = (0..victims.len()).collect();
         loop {
             let before = chosen.len();
-            let cost =
-                |at: &usize| (victims[*at].pod.is_none(), victims[*at].lost, victims[*at].held.id, *at);
+            let stopping = stopping(&victims, &chosen);
+            let cost = |at: &usize| {
+                let Victim { held, pod, lost, .. } = &victims[*at];
+                (pod.is_none(), !stopping.contains(&held.id), *lost, held.id, *at)
+            };
             chosen = cost::spare(chosen, cost, |_, at| {
                 trial.come_back(*at);
                 let enough = trial.fits()?.is_some();
@@ -316,6 +320,12 @@ fn put_back(gone: &[Victim<'_>], paper: &mut Paper<'_>) {
             paper.quotas.take(place, &victim.held.queue, &victim.charge);
         }
     }
+}
+
+/// The attempts that stop as a whole. What they have beyond their gangs goes with them, so it is the last to be spared.
+fn stopping(victims: &[Victim<'_>], chosen: &[usize]) -> BTreeSet<AttemptId> {
+    let chosen = chosen.iter().map(|at| &victims[*at]);
+    chosen.filter(|victim| victim.pod.is_none()).map(|victim| victim.held.id).collect()
 }
 
 /// How many of them are whole attempts.
