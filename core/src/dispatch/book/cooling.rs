@@ -1,10 +1,10 @@
-//! Cooling: room that was taken back from borrowers is not lent for long again at once.
+//! Cooling: room that was taken back from borrowers is not lent at once to one that was stopped before and runs for long.
 //!
-//! Who had borrowers stopped will come back, and whatever was started there in between and runs for long would be stopped again:
-//! all that it did until then would be lost, time after time. So for a while after a stop as much as was taken back goes to
-//! those within their guarantee and to borrowers that are expected to be gone soon, and others only get what is free beside
-//! it. Invariant: it ends by itself, and keeps nobody off who is within a guarantee or has a cluster kept for him. Fails by
-//! keeping room for a tenant that does not come back, for [`Terms::cooling`](super::Terms) at most.
+//! Who had borrowers stopped will come back, and whatever was stopped and starts again in between would be stopped once more: all
+//! that it did would be lost, time after time. So for a while after a stop as much as was taken back goes to others, and those
+//! that were stopped only get what is free beside it. Invariant: it ends by itself, and keeps nobody off who is within a guarantee,
+//! was never stopped or has a cluster kept for him. Fails by keeping room from a job though the tenant does not come back, for
+//! [`Terms::cooling`](super::Terms) at most.
 
 use crate::dispatch::book::{Book, Class, Millis};
 
@@ -18,7 +18,7 @@ pub(super) struct Cooling {
 }
 
 impl Book {
-    /// Room was taken back: it is not lent for long before it has cooled.
+    /// Room was taken back: whoever was stopped gets none of it before it has cooled.
     pub(super) fn cool(&mut self, site: usize, milli: i64, now: Millis) {
         let until = now.saturating_add(self.terms.cooling);
         self.cooling.push(Cooling { site, milli, until });
@@ -39,7 +39,11 @@ impl Book {
     /// What a cluster does not lend to the head of a line, in thousandths of a GPU.
     pub(super) fn not_lent(&self, line: usize, site: usize) -> i64 {
         let taken: i64 = self.cooling_on(site).map(|cooling| cooling.milli).sum();
-        if taken > 0 && self.class(line) == Class::Borrowing && self.stays_long(line) { taken } else { 0 }
+        if taken > 0 && self.class(line) == Class::Borrowing && self.would_stop_again(line) {
+            taken
+        } else {
+            0
+        }
     }
 
     /// When a cluster that has room lends it to the head of a line at the latest, if it does not now.
@@ -53,7 +57,7 @@ impl Book {
         self.cooling.iter().filter(move |cooling| cooling.site == site)
     }
 
-    fn stays_long(&self, line: usize) -> bool {
-        self.terms.before_stops.lasts(self.predict_line(line).millis, 0)
+    fn would_stop_again(&self, line: usize) -> bool {
+        self.lines[line].ran > 0 && self.terms.before_stops.lasts(self.predict_line(line).millis, 0)
     }
 }

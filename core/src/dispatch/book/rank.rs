@@ -29,7 +29,7 @@ pub struct Terms {
     pub before_stops: Patience,
     /// A job runs at least this long before it may be stopped; twice as long after each stop.
     pub protected: Millis,
-    /// Room that was taken back from borrowers is not lent for long again before it has cooled for so long.
+    /// For so long room that was taken back from borrowers is not lent to those that were stopped before and run for long.
     pub cooling: Millis,
     /// Clusters that may be kept at one time.
     pub reservations: usize,

@@ -4,7 +4,7 @@
 //! head then really fits. A job that is not known to write checkpoints loses all it did. Waiting costs something too: a
 //! plan is carried out once what the head missed is worth what would be lost ([`Terms`](super::Terms)), and jobs that should
 //! end soon are left to end. A tenant that was below its guarantee for a notable part of what it was owed waits for neither.
-//! What was taken back is not lent for long again at once. Invariants: nobody is pushed below its guarantee, so no job is
+//! What was taken back is not lent at once to those that were stopped. Invariants: nobody is pushed below its guarantee, so no job is
 //! stopped whose tenant is within it; none stops that has run less than its protected time, which doubles with every stop it
 //! suffered, and none that was stopped [`MOST_STOPS`] times. Fails by stopping nothing: the head then waits for whatever ends, and is looked at again.
 

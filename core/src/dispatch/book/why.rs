@@ -11,7 +11,7 @@ pub enum Why {
     OverQuota { available: i64 },
     /// The cluster has room but keeps it for a gang that waits longer.
     KeptFor { site: usize, job: u64, until: Millis },
-    /// The cluster has room, but it was taken back from borrowers and is not lent for long again before `until`.
+    /// The cluster has room, but it was taken back from borrowers and is not lent before `until` to one that was stopped.
     NotLent { site: usize, until: Millis },
     /// The cluster has room but running jobs are being stopped there for others, and the room is theirs.
     Claimed { site: usize },
