@@ -94,11 +94,12 @@ pub async fn controller(client: Client, args: ControllerArgs) -> anyhow::Result<
     let peer =
         Arc::new(Peer::new(args.peer(), key, (spool.epoch(), bench.lease.clone()), home, client.clone()));
     bench.watch(peer.home(), &mut parts);
-    bench.reconcile(peer.clone(), &mut parts);
+    let logs = bench.logs(spooled)?;
+    bench.reconcile(peer.clone(), logs.clone(), &mut parts);
     bench.take_kernel_lines(&mut parts);
     let (desired, wanted) = watching::channel(store.desired());
     let applied = Applied::default();
-    bench.hold_attempts(store, spooled, applied.clone(), wanted, &mut parts)?;
+    bench.hold_attempts(store, logs, applied.clone(), wanted, &mut parts);
     let (pictures, told) = watching::channel(Pictures::new());
     bench.show_arrivals(told, &mut parts);
     let heartbeat = args.heartbeat_seconds.map(Duration::from_secs);
@@ -158,7 +159,7 @@ impl Bench<'_> {
         facts
     }
 
-    fn reconcile(&self, peer: Arc<Peer>, parts: &mut JoinSet<Ended>) {
+    fn reconcile(&self, peer: Arc<Peer>, logs: Logs, parts: &mut JoinSet<Ended>) {
         if self.args.mode == Mode::Observe {
             return;
         }
@@ -168,6 +169,7 @@ impl Bench<'_> {
             queue: self.queue.clone(),
             dashboards: self.dashboards.clone(),
             peer,
+            log_open: Arc::new(move |job| logs.is_open(job)),
             options: squadron_ray::Options::default(),
             instance: self.args.pod_name.clone(),
         });
@@ -186,12 +188,11 @@ impl Bench<'_> {
     fn hold_attempts(
         &self,
         store: Store,
-        spooled: Spooled,
+        logs: Logs,
         applied: Applied,
         wanted: watching::Receiver<Option<Desired>>,
         parts: &mut JoinSet<Ended>,
-    ) -> anyhow::Result<()> {
-        let logs = self.logs(spooled)?;
+    ) {
         let attempts = Attempts {
             writer: Writer::new(self.client.clone(), self.cache.clone()),
             cache: self.cache.clone(),
@@ -219,7 +220,6 @@ impl Bench<'_> {
             logs.run().await;
             anyhow::anyhow!("the log followers ended")
         });
-        Ok(())
     }
 
     /// Tells the watchdogs of attempts that are held how much of the lease is left for them.

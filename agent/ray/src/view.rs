@@ -50,6 +50,8 @@ pub struct JobView {
     pub submitter: Option<Object>,
     /// The dashboard's latest answer to the poll of an earlier plan.
     pub ray: Option<RayAnswer>,
+    /// The driver's log is read from the head, and not yet to its end: what is unread goes with the head.
+    pub log_open: bool,
     pub failures: Failures,
     /// Drawn anew by the shell for every pass; random name suffixes come from it.
     pub seed: u64,

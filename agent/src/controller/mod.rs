@@ -21,6 +21,7 @@ use std::{
 };
 
 use kube::Client;
+use serde_json::Value;
 use squadron_ray::{Failures, Options};
 use tokio::task::JoinSet;
 
@@ -38,6 +39,9 @@ pub use queue::Queue;
 /// Objects judged at the same time.
 const WORKERS: usize = 8;
 
+/// Whether the log of a RayJob's driver is read from its head, and not yet to its end.
+pub type LogOpen = Arc<dyn Fn(&Value) -> bool + Send + Sync>;
+
 /// What the controller is made of.
 pub struct Setup {
     pub client: Client,
@@ -46,6 +50,7 @@ pub struct Setup {
     pub dashboards: Dashboards,
     /// Where the packages of jobs come from.
     pub peer: Arc<Peer>,
+    pub log_open: LogOpen,
     pub options: Options,
     /// Name of this agent's pod, for Events.
     pub instance: String,
@@ -68,6 +73,7 @@ pub fn start(setup: Setup) -> (JoinSet<()>, Permit) {
         dashboards: setup.dashboards,
         peer: setup.peer,
         events: events::Events::new(setup.client.clone(), setup.instance),
+        log_open: setup.log_open,
         options: setup.options,
         cache: setup.cache.clone(),
     };

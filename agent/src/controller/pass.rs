@@ -40,6 +40,7 @@ pub struct Shop {
     pub peer: Arc<Peer>,
     pub polls: Polls,
     pub events: Events,
+    pub log_open: super::LogOpen,
     pub options: Options,
 }
 
@@ -67,7 +68,8 @@ impl Shop {
     }
 
     async fn decide(&self, target: &Target, judged: Object, failures: Failures) -> Result<Plan, WriteError> {
-        let lens = Lens { cache: &self.cache, writes: &self.writes, writer: &self.writer };
+        let lens =
+            Lens { cache: &self.cache, writes: &self.writes, writer: &self.writer, log_open: &self.log_open };
         Ok(match target.kind {
             TargetKind::Cluster => {
                 cluster::plan(&lens.cluster(judged, failures).await?, &self.options, now())

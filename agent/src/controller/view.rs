@@ -61,6 +61,7 @@ pub struct Lens<'a> {
     pub cache: &'a Cache,
     pub writes: &'a Writes,
     pub writer: &'a Writer,
+    pub log_open: &'a super::LogOpen,
 }
 
 impl Lens<'_> {
@@ -94,6 +95,7 @@ impl Lens<'_> {
             head_service: self.named(Kind::Service, "Service", namespace, &format!("{name}-head-svc")),
             submitter: self.named(Kind::BatchJob, "Job", namespace, name),
             ray,
+            log_open: (self.log_open)(&job),
             failures,
             seed: rand::random(),
             job,

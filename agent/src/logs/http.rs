@@ -1,17 +1,21 @@
 //! The log of a job in HTTPMode, from Ray's dashboard.
 //!
 //! The dashboard gives the whole log each time, so it is asked once a second and only what is new is taken. Of a log
-//! that grows beyond [`LIMIT`] the beginning is kept, and its end says that the rest is not. After the job ended the
-//! last look is repeated until it succeeds, or fails a few times: the head may be on its way out.
+//! that grows beyond [`LIMIT`] the beginning is kept, and its end says that the rest is not. After a try's
+//! end the last look is repeated until it succeeds, or fails a few times; the head is kept for it (see
+//! [`Logs::is_open`](super::Logs::is_open)).
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde_json::Value;
 use squadron_ray::view::Object;
-
 use tokio::task::block_in_place;
 
-use super::{Chunk, Shared, Source, mark::Mark};
+use super::{
+    Chunk, Shared, Source,
+    answer::{beginning, whole},
+    mark::Mark,
+};
 use crate::watch::Kind;
 
 const EVERY: Duration = Duration::from_secs(1);
@@ -23,13 +27,6 @@ const CHUNK: usize = 64 * 1024;
 const LAST_LOOKS: u32 = 5;
 /// The last line of a log that is longer.
 const CUT: &[u8] = b"\n[squadron: the log goes on; in HTTPMode no more than its first 16 MiB are kept]\n";
-
-const QUOTE: &[u8] = b"\"";
-
-#[derive(Deserialize)]
-struct Answer {
-    logs: String,
-}
 
 /// What a look at the log gave.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,29 +41,76 @@ enum Look {
     Failed,
 }
 
-/// Takes the log until the RayJob ended or is gone.
+/// One submission's log, and how far it was taken. A RayJob that Ray tries again gets a new one.
+struct Reader {
+    submission: String,
+    mark: Mark,
+    last_looks: u32,
+}
+
+/// Takes the logs of all tries until the RayJob ended or is gone.
 pub(super) async fn follow(shared: &Shared, source: &Source) {
-    let mut mark = Mark::load(&shared.folder, source.attempt, &source.uid, &shared.spooled);
-    let mut last_looks = 0;
+    let mut reader = Reader::begin(shared, source, "");
     while let Some(job) = shared.cache.get(Kind::RayJob, &source.namespace, &source.name) {
         if crate::watch::object::uid(&job) != source.uid {
             return;
         }
-        let state = job["status"]["jobDeploymentStatus"].as_str().unwrap_or_default();
-        let ended = matches!(state, "Complete" | "Failed" | "ValidationFailed");
-        last_looks += u32::from(ended);
-        let look = ask(shared, &job).await;
-        if let Look::Log { text, is_cut } = &look {
-            let log = new_bytes(text, *is_cut, mark.taken());
-            if !take(shared, source, &mut mark, &log).await || *is_cut {
-                return;
-            }
+        let submission = submission(&job);
+        if reader.submission != submission {
+            reader = Reader::begin(shared, source, submission);
         }
-        if ended && (look != Look::Failed || last_looks >= LAST_LOOKS) {
+        if !shared.is_read(&source.uid, submission) && !reader.look(shared, source, &job).await {
+            return;
+        }
+        if has_ended(&job) && shared.is_read(&source.uid, submission) {
             return;
         }
         tokio::time::sleep(EVERY).await;
     }
+}
+
+impl Reader {
+    fn begin(shared: &Shared, source: &Source, submission: &str) -> Reader {
+        let uid = format!("{}/{submission}", source.uid);
+        let mark = Mark::load(&shared.folder, source.attempt, &uid, &shared.spooled);
+        Reader { submission: submission.to_owned(), mark, last_looks: 0 }
+    }
+
+    /// Takes what is new, and notes when that was the end. False when nobody takes chunks any more.
+    async fn look(&mut self, shared: &Shared, source: &Source, job: &Object) -> bool {
+        let over = is_over(job);
+        self.last_looks += u32::from(over);
+        let look = ask(shared, job).await;
+        let mut at_end = over && (look != Look::Failed || self.last_looks >= LAST_LOOKS);
+        if let Look::Log { text, is_cut } = &look {
+            let new = new_bytes(text, *is_cut, self.mark.taken());
+            if !take(shared, source, &mut self.mark, &new).await {
+                return false;
+            }
+            at_end |= *is_cut;
+        }
+        if at_end {
+            shared.note_read(&source.uid, &self.submission);
+        }
+        true
+    }
+}
+
+/// Ray's id of the present try; empty before there is one.
+pub(super) fn submission(job: &Value) -> &str {
+    job["status"]["jobId"].as_str().unwrap_or_default()
+}
+
+fn has_ended(job: &Value) -> bool {
+    let state = job["status"]["jobDeploymentStatus"].as_str().unwrap_or_default();
+    matches!(state, "Complete" | "Failed" | "ValidationFailed")
+}
+
+/// Whether the present try is over: Ray said its last word, another is to follow, or none is.
+fn is_over(job: &Value) -> bool {
+    let retries = job["status"]["jobDeploymentStatus"] == "Retrying";
+    let verdict = job["status"]["jobStatus"].as_str().unwrap_or_default();
+    retries || has_ended(job) || matches!(verdict, "STOPPED" | "SUCCEEDED" | "FAILED")
 }
 
 async fn ask(shared: &Shared, job: &Object) -> Look {
@@ -83,46 +127,6 @@ async fn ask(shared: &Shared, job: &Object) -> Look {
             Look::Failed
         }
     }
-}
-
-fn whole(body: &[u8]) -> Option<String> {
-    serde_json::from_slice::<Answer>(body).ok().map(|answer| answer.logs)
-}
-
-/// The text of an answer whose end was cut off: `{"logs": "…`, up to the last whole character.
-fn beginning(body: &[u8]) -> Option<String> {
-    let opened = [b"{".as_slice(), b"\"logs\"", b":", QUOTE];
-    let mut rest = body;
-    for token in opened {
-        rest = rest.trim_ascii_start().strip_prefix(token)?;
-    }
-    let text = &rest[..whole_characters(rest)];
-    serde_json::from_slice(&[QUOTE, text, QUOTE].concat()).ok()
-}
-
-/// Length of the longest beginning of a JSON string's inside that ends neither within an escape nor within a character.
-fn whole_characters(inside: &[u8]) -> usize {
-    let mut length = 0;
-    while let Some(next) = inside.get(length) {
-        let rest = &inside[length..];
-        let step = match next {
-            b'"' => break,
-            b'\\' if rest.starts_with(b"\\ud") || rest.starts_with(b"\\uD") => pair(rest),
-            b'\\' if rest.get(1) == Some(&b'u') => 6,
-            b'\\' => 2,
-            _ => 1,
-        };
-        if rest.len() < step {
-            break;
-        }
-        length += step;
-    }
-    std::str::from_utf8(&inside[..length]).map_or_else(|error| error.valid_up_to(), str::len)
-}
-
-/// Length of an escape in the range of surrogates: those from d800 to dbff come with a second one.
-fn pair(rest: &[u8]) -> usize {
-    if matches!(rest.get(3), Some(b'8' | b'9' | b'a' | b'b' | b'A' | b'B')) { 12 } else { 6 }
 }
 
 /// What of the log is new after `taken` bytes. The note at a cut log's end counts as its last bytes, so that a restart
@@ -149,37 +153,123 @@ async fn take(shared: &Shared, source: &Source, mark: &mut Mark, new: &[u8]) -> 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::*;
-    use serde_json::json;
+    use std::sync::{Arc, Mutex};
 
-    #[test]
-    fn an_answer_cut_anywhere_gives_the_beginning_of_its_text() {
-        let log = "step 1\n\"quoted\" \\ tab\t ü 漢 \u{1F680} end";
-        for body in [json!({"logs": log}).to_string(), escaped(log)] {
-            let mut longest = 0;
-            for cut in 10..body.len() {
-                let text = beginning(&body.as_bytes()[..cut]).unwrap();
-                assert!(log.starts_with(&text), "{cut}: {text:?}");
-                assert!(text.len() >= longest);
-                longest = text.len();
+    use kube::Client;
+    use serde_json::json;
+    use squadron_core::id::AttemptId;
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
+
+    use super::*;
+    use crate::{
+        controller::Dashboards,
+        logs::{Logs, SourceKind, Spooled, lock},
+        watch::Cache,
+    };
+
+    /// The text that heads serve, by submission; asked about another one they fail.
+    type Texts = Arc<Mutex<Vec<(&'static str, &'static str)>>>;
+
+    /// A server that answers for the log of a job in its path.
+    async fn heads(texts: Texts) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        tokio::spawn(async move {
+            loop {
+                let (mut socket, _) = listener.accept().await.unwrap();
+                let mut request = vec![0; 4096];
+                let read = socket.read(&mut request).await.unwrap();
+                let request = String::from_utf8_lossy(&request[..read]).into_owned();
+                let known =
+                    lock(&texts).iter().find(|(id, _)| request.contains(&format!("/{id}/logs"))).copied();
+                let (code, body) =
+                    known.map_or((503, String::new()), |(_, text)| (200, json!({"logs": text}).to_string()));
+                let head = format!(
+                    "HTTP/1.1 {code} X\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+                    body.len()
+                );
+                let _ = socket.write_all(format!("{head}{body}").as_bytes()).await;
             }
-            assert_eq!(longest, log.len());
-        }
-        assert_eq!(beginning(b"<html>"), None);
+        });
+        address
     }
 
-    /// As Python writes it: everything beyond ASCII by its code units.
-    fn escaped(log: &str) -> String {
-        let text = serde_json::to_string(log).unwrap();
-        let mut units = [0; 2];
-        let ascii: String = text
-            .chars()
-            .map(|character| {
-                let codes = character.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}"));
-                if character.is_ascii() { character.to_string() } else { codes.collect() }
-            })
-            .collect();
-        format!("{{\"logs\": {ascii}}}")
+    struct Bench {
+        logs: Logs,
+        taken: Arc<Mutex<String>>,
+        dashboard: String,
+        version: u32,
+        _folder: tempfile::TempDir,
+    }
+
+    impl Bench {
+        async fn new(texts: Texts) -> Bench {
+            let (folder, taken) = (tempfile::tempdir().unwrap(), Arc::<Mutex<String>>::default());
+            let cache = Arc::new(Cache::default());
+            let sink = taken.clone();
+            let keep = Arc::new(move |chunk: Chunk| {
+                lock(&sink).push_str(std::str::from_utf8(&chunk.data).unwrap());
+                Box::pin(async { true }) as _
+            });
+            let nowhere = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+            let dashboards = Dashboards::new(cache.clone()).unwrap();
+            let (client, place) = (Client::try_from(nowhere).unwrap(), folder.path().to_owned());
+            let logs = Logs::new(client, cache, dashboards, keep, place, Spooled::default()).unwrap();
+            Bench { logs, taken, dashboard: heads(texts).await, version: 0, _folder: folder }
+        }
+
+        fn becomes(&mut self, state: &str, submission: &str, verdict: &str) {
+            self.version += 1;
+            let status = json!({"jobDeploymentStatus": state, "jobId": submission, "jobStatus": verdict,
+                "dashboardURL": self.dashboard});
+            let metadata = json!({"uid": "u", "namespace": "ml", "name": "train",
+                "resourceVersion": self.version.to_string()});
+            let job = json!({"metadata": metadata, "status": status});
+            self.logs.0.cache.shelf(Kind::RayJob).put(Arc::new(job));
+        }
+
+        async fn until(&self, what: impl Fn(&str) -> bool) {
+            let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+            while !what(&lock(&self.taken)) {
+                assert!(tokio::time::Instant::now() < deadline, "taken: {}", lock(&self.taken));
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+    }
+
+    fn source() -> Source {
+        let attempt = AttemptId { job: "0196f0a0-0000-7000-8000-000000000001".parse().unwrap(), number: 1 };
+        let text = str::to_owned;
+        Source {
+            kind: SourceKind::RayJob,
+            attempt,
+            namespace: text("ml"),
+            name: text("train"),
+            uid: text("u"),
+            container: text(""),
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_second_try_gives_its_log_from_its_beginning_and_each_is_read_to_its_end() {
+        let texts: Texts = Arc::new(Mutex::new(vec![("one", "a long first log\n")]));
+        let mut bench = Bench::new(texts.clone()).await;
+        bench.becomes("Running", "one", "RUNNING");
+        let logs = bench.logs.clone();
+        let following = tokio::spawn(async move { follow(&logs.0, &source()).await });
+        bench.until(|taken| taken == "a long first log\n").await;
+        assert!(!bench.logs.0.is_read("u", "one"));
+        *lock(&texts) = vec![("one", "a long first log\nbye\n")];
+        bench.becomes("Retrying", "one", "FAILED");
+        bench.until(|taken| taken.ends_with("bye\n") && bench.logs.0.is_read("u", "one")).await;
+        *lock(&texts) = vec![("two", "2nd\n")];
+        bench.becomes("Complete", "two", "SUCCEEDED");
+        following.await.unwrap();
+        assert!(bench.logs.0.is_read("u", "two"));
+        assert_eq!(*lock(&bench.taken), "a long first log\nbye\n2nd\n");
     }
 
     #[test]

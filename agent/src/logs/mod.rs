@@ -4,6 +4,7 @@
 //! is counted as taken only after its chunk is durable, so a restart repeats some bytes under the same offset and loses
 //! none that Kubernetes or Ray still holds; where they hold no more what was not read, the log says so. A log that ended is settled; one that cannot be read any more as well.
 
+mod answer;
 mod http;
 mod lines;
 mod mark;
@@ -61,6 +62,8 @@ struct Shared {
     spooled: Spooled,
     followed: Mutex<BTreeMap<String, AttemptId>>,
     settled: Mutex<BTreeSet<String>>,
+    /// By RayJob in HTTPMode, the submission whose log was read to its end.
+    read: Mutex<BTreeMap<String, String>>,
 }
 
 impl Logs {
@@ -74,8 +77,17 @@ impl Logs {
         spooled: Spooled,
     ) -> std::io::Result<Logs> {
         std::fs::create_dir_all(&folder)?;
-        let (followed, settled) = (Mutex::default(), Mutex::default());
-        Ok(Logs(Arc::new(Shared { client, cache, dashboards, keep, folder, spooled, followed, settled })))
+        Ok(Logs(Arc::new(Shared {
+            client,
+            cache,
+            dashboards,
+            keep,
+            folder,
+            spooled,
+            followed: Mutex::default(),
+            settled: Mutex::default(),
+            read: Mutex::default(),
+        })))
     }
 
     /// Follows whatever has a log, until dropped.
@@ -107,6 +119,16 @@ impl Logs {
         followed.iter().filter(|(uid, _)| !settled.contains(*uid)).map(|(_, of)| *of).collect()
     }
 
+    /// Whether the log of this RayJob's driver is read from its head, and not yet to its end.
+    pub fn is_open(&self, job: &Value) -> bool {
+        let Some(source) = self.0.cache.attempt(job).and_then(|attempt| http_job(job, attempt)) else {
+            return false;
+        };
+        let submission = http::submission(job);
+        let settled = lock(&self.0.settled).contains(&source.uid);
+        !submission.is_empty() && !settled && !self.0.is_read(&source.uid, submission)
+    }
+
     async fn follow(&self, source: Source) {
         match source.kind {
             SourceKind::Pod => pod::follow(&self.0, &source).await,
@@ -131,6 +153,7 @@ impl Logs {
         for uid in gone {
             settled.remove(&uid);
             lock(&self.0.followed).remove(&uid);
+            lock(&self.0.read).remove(&uid);
         }
     }
 }
@@ -138,6 +161,15 @@ impl Logs {
 impl Shared {
     async fn keep(&self, chunk: Chunk) -> bool {
         (self.keep)(chunk).await
+    }
+
+    /// Whether the log of a RayJob's submission was read to its end.
+    fn is_read(&self, uid: &str, submission: &str) -> bool {
+        lock(&self.read).get(uid).is_some_and(|read| read == submission)
+    }
+
+    fn note_read(&self, uid: &str, submission: &str) {
+        lock(&self.read).insert(uid.to_owned(), submission.to_owned());
     }
 }
 

@@ -1,4 +1,6 @@
 //! What is deleted after the end, and when (RJ-DEL).
+//!
+//! The head goes only when the end of the driver's log was read from it, or [`LOG_GRACE`] after the end.
 
 use std::time::Duration;
 
@@ -12,6 +14,11 @@ use crate::{
     types::{DeletionRule, DeletionStrategy, RayJobStatus},
     validate::strength,
 };
+
+/// How long a head whose driver's log nobody could read to its end is kept after the end.
+const LOG_GRACE: Duration = Duration::from_secs(15);
+/// How soon to look again whether the log was read.
+const LOG_LOOK: Duration = Duration::from_millis(500);
 
 /// What to do now, and when to look again.
 #[derive(Default)]
@@ -106,13 +113,23 @@ fn matches(rule: &DeletionRule, status: &RayJobStatus) -> bool {
 }
 
 fn after(pass: &Pass<'_>, status: &RayJobStatus, seconds: i32, policy: &str) -> Due {
+    let left = end::in_seconds(seconds).saturating_sub(since_end(pass, status));
+    let unread = unread_log(pass, status).filter(|_| policy != "DeleteWorkers");
+    let next = Some(left).filter(|left| !left.is_zero()).or(unread);
+    let steps = if next.is_none() { step_for(pass, policy) } else { None };
+    Due { steps: steps.into_iter().collect(), next }
+}
+
+/// When to look again whether the end of the driver's log was read; `None` when the head need not stay for it.
+pub(super) fn unread_log(pass: &Pass<'_>, status: &RayJobStatus) -> Option<Duration> {
+    (pass.view.log_open && since_end(pass, status) < LOG_GRACE).then_some(LOG_LOOK)
+}
+
+/// Time since the last end; without one, for ever.
+fn since_end(pass: &Pass<'_>, status: &RayJobStatus) -> Duration {
     let ended: Option<Timestamp> = status.end_time.as_deref().and_then(|text| text.parse().ok());
-    let waited = ended.map_or(i64::MAX, |ended| pass.now.millis_since(ended));
-    let left = i64::from(seconds) * 1_000 - waited;
-    match u64::try_from(left) {
-        Ok(left) if left > 0 => Due { steps: Vec::new(), next: Some(Duration::from_millis(left)) },
-        _ => Due { steps: step_for(pass, policy).into_iter().collect(), next: None },
-    }
+    let millis = ended.map_or(i64::MAX, |ended| pass.now.millis_since(ended));
+    Duration::from_millis(u64::try_from(millis).unwrap_or(0))
 }
 
 /// The step of a policy; `None` when nothing is left to do.

@@ -2,15 +2,21 @@
 
 use serde_json::Value;
 
-use super::{child, pass::Pass, submitter};
+use super::{child, cleanup, pass::Pass, submitter};
 use crate::{
     object,
     plan::Plan,
     types::{RayJobInfo, RayJobStatus, SubmissionMode},
 };
 
-/// Deletes the attempt's objects whatever `spec.suspend` says by now, and moves on when they are gone.
+/// Deletes the attempt's objects whatever `spec.suspend` says by now, and moves on when they are gone. Before a new try
+/// the end of the last one's log is read.
 pub(super) fn release(pass: &Pass<'_>, plan: &mut Plan, status: &mut RayJobStatus) {
+    let retrying = status.job_deployment_status == "Retrying";
+    if let Some(pause) = cleanup::unread_log(pass, status).filter(|_| retrying) {
+        plan.wake_within(pause);
+        return;
+    }
     let keeps_cluster = pass.spec.selects_cluster();
     if let Some(step) = child::delete_step(pass).filter(|_| !keeps_cluster) {
         pass.push(plan, step);

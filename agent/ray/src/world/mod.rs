@@ -36,6 +36,8 @@ pub(crate) struct World {
     pub(crate) dashboard_up: bool,
     /// Packages that were brought to Ray; `None` while they cannot be had.
     pub(crate) packages: Option<Vec<String>>,
+    /// Whether somebody still reads the drivers' logs from the heads.
+    pub(crate) log_open: bool,
     pub(crate) events: Vec<String>,
     failures: BTreeMap<Key, Failures>,
     polls: BTreeMap<String, Poll>,
@@ -55,6 +57,7 @@ impl World {
             verdict: Some("SUCCEEDED"),
             dashboard_up: true,
             packages: Some(Vec::new()),
+            log_open: false,
             events: Vec::new(),
             failures: BTreeMap::new(),
             polls: BTreeMap::new(),
@@ -180,6 +183,7 @@ impl World {
             head_service: one("Service", &format!("{name}-head-svc")),
             submitter: one("Job", name),
             ray: self.polls.get(name).map(|poll| self.answer(poll)),
+            log_open: self.log_open,
             failures: self.failures_of("RayJob", name),
             seed: self.made,
             job: Arc::new(job),

@@ -101,3 +101,51 @@ fn finished_job_ignores_suspension() {
     world.settle();
     assert_eq!(deployment(&world), "Complete");
 }
+
+#[test]
+fn the_head_stays_until_the_end_of_the_drivers_log_was_read() {
+    let job = json!({"submissionMode": "HTTPMode", "shutdownAfterJobFinishes": true});
+    let mut world = world(&job);
+    world.log_open = true;
+    world.run_until(20, |world| deployment(world) == "Complete");
+    assert!(cluster_exists(&world));
+    assert_eq!(world.plan_job("j").wake_after, Some(Duration::from_millis(500)));
+    world.log_open = false;
+    world.settle();
+    assert!(!cluster_exists(&world));
+}
+
+#[test]
+fn a_log_that_nobody_can_read_holds_the_head_for_a_while_only() {
+    let mut world = world(&json!({"submissionMode": "HTTPMode", "shutdownAfterJobFinishes": true}));
+    world.log_open = true;
+    world.run_until(20, |world| deployment(world) == "Complete");
+    world.skip(Duration::from_secs(14));
+    world.settle();
+    assert!(cluster_exists(&world));
+    world.skip(Duration::from_secs(1));
+    world.settle();
+    assert!(!cluster_exists(&world));
+}
+
+#[test]
+fn workers_do_not_stay_for_a_log() {
+    let rules = json!([rule("DeleteWorkers", 0)]);
+    let mut world =
+        world(&json!({"submissionMode": "HTTPMode", "deletionStrategy": {"deletionRules": rules}}));
+    world.log_open = true;
+    world.run_until(20, |world| deployment(world) == "Complete");
+    assert_eq!((world.pods("g").len(), world.pods("headgroup").len()), (0, 1));
+}
+
+#[test]
+fn a_new_try_waits_for_the_log_of_the_last_one() {
+    let mut world = world(&json!({"submissionMode": "HTTPMode", "backoffLimit": 1}));
+    (world.log_open, world.verdict) = (true, Some("FAILED"));
+    world.run_until(20, |world| deployment(world) == "Retrying");
+    world.settle();
+    assert!(deployment(&world) == "Retrying" && cluster_exists(&world));
+    (world.log_open, world.verdict) = (false, Some("SUCCEEDED"));
+    world.run_until(20, |world| deployment(world) == "Complete");
+    assert_eq!(number(&world, "failed"), 1);
+}
