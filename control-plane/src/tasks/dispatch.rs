@@ -37,7 +37,7 @@ const HISTORY_MS: i64 = 30 * 24 * 3_600_000;
 /// Looks at every class of waiting jobs once.
 pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
     let Some(term) = duty::hold(app, "dispatch", holder).await? else { return Ok(Left::NotOurs) };
-    if let Some(timeline) = app.store.meet_timeline(&term, clock::now()).await? {
+    if let Some(timeline) = app.store.meet_history(&term, clock::now()).await? {
         let message = "the database failed over and may have lost its newest commits; clusters are asked what they hold";
         tracing::warn!(timeline, message);
     }

@@ -30,10 +30,10 @@ const LEAVING: Duration = Duration::from_secs(2);
 pub struct Races(Mutex<BTreeMap<(Uuid, &'static str), Race>>);
 
 impl Races {
-    fn look(&self, duty: &'static str, holder: Uuid, (row, timeline): (Row, u32), now: Tick) -> Duty {
+    fn look(&self, duty: &'static str, holder: Uuid, (row, history): (Row, u64), now: Tick) -> Duty {
         let mut races = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let race = races.entry((holder, duty)).or_default();
-        race.look(row, term::name(holder), timeline, PATIENCE, now)
+        race.look(row, term::name(holder), history, PATIENCE, now)
     }
 }
 

@@ -87,6 +87,16 @@ impl Fleet {
         AttemptId { job: self.job, number: 1 }
     }
 
+    /// Under which the dispatcher met the failover.
+    async fn timeline(&self) -> u64 {
+        fixture::number(&self.app.store, "select max(timeline) from failover").await.cast_unsigned()
+    }
+
+    /// What a cluster holds and accepted, told under the newest timeline.
+    async fn holds(&self, held: &[AttemptId], accepted: &[AttemptId]) -> Fact {
+        holds(self.timeline().await, held, accepted)
+    }
+
     async fn row(&self, job: JobId) -> JobRow {
         self.app.store.job(&job.to_string()).await.unwrap().unwrap()
     }
@@ -143,8 +153,8 @@ async fn what_a_failover_forgot_is_taken_back_and_starts_nowhere_else() {
     let nowhere = fleet.row(later.id).await;
     assert_eq!((nowhere.state, nowhere.reason.as_str()), (JobState::Queued, "CLUSTER_STALE"), "nobody told");
     let asked = fleet.promise(fleet.elsewhere, 1).await;
-    assert_eq!((asked.timeline, asked.wants_holdings), (2, true));
-    fleet.tell(fleet.elsewhere, vec![holds(2, &[], &[])]).await;
+    assert_eq!((asked.timeline, asked.wants_holdings), (fleet.timeline().await, true));
+    fleet.tell(fleet.elsewhere, vec![fleet.holds(&[], &[]).await]).await;
     assert!(
         !fleet.set(fleet.elsewhere).await.withheld && !fleet.promise(fleet.elsewhere, 2).await.wants_holdings
     );
@@ -154,7 +164,7 @@ async fn what_a_failover_forgot_is_taken_back_and_starts_nowhere_else() {
     assert!(fleet.set(fleet.elsewhere).await.set.iter().any(|row| row.id.job == later.id));
     fleet.tell(fleet.there, vec![holds(1, &[], &[])]).await;
     assert!(fleet.set(fleet.there).await.withheld, "what was told before the failover counts for nothing");
-    fleet.tell(fleet.there, vec![holds(2, &[fleet.first()], &[]), running(fleet.first())]).await;
+    fleet.tell(fleet.there, vec![fleet.holds(&[fleet.first()], &[]).await, running(fleet.first())]).await;
     let found = fleet.row(fleet.job).await;
     assert_eq!((found.state, found.attempt), (JobState::Running, 1), "{}", found.sentence);
     let set = fleet.set(fleet.there).await;
@@ -165,8 +175,8 @@ async fn what_a_failover_forgot_is_taken_back_and_starts_nowhere_else() {
 async fn an_attempt_that_was_accepted_and_not_made_is_given_to_the_same_cluster_again() {
     let fleet = Fleet::forgetful().await;
     settle(&fleet.app, fleet.holder).await;
-    fleet.tell(fleet.elsewhere, vec![holds(2, &[], &[])]).await;
-    fleet.tell(fleet.there, vec![holds(2, &[], &[fleet.first()])]).await;
+    fleet.tell(fleet.elsewhere, vec![fleet.holds(&[], &[]).await]).await;
+    fleet.tell(fleet.there, vec![fleet.holds(&[], &[fleet.first()]).await]).await;
     let found = fleet.row(fleet.job).await;
     assert_eq!((found.state, found.attempt), (JobState::Assigned, 1), "{}", found.sentence);
     let set = fleet.set(fleet.there).await.set;
@@ -180,7 +190,7 @@ async fn an_attempt_that_was_accepted_and_not_made_is_given_to_the_same_cluster_
 async fn where_nobody_holds_it_a_job_starts_and_an_operators_word_is_enough_for_a_dead_cluster() {
     let fleet = Fleet::forgetful().await;
     settle(&fleet.app, fleet.holder).await;
-    fleet.tell(fleet.elsewhere, vec![holds(2, &[], &[])]).await;
+    fleet.tell(fleet.elsewhere, vec![fleet.holds(&[], &[]).await]).await;
     assert_eq!(fleet.row(fleet.job).await.state, JobState::Queued);
     let before = fleet.app.store.last_word(fleet.there).await.unwrap();
     assert!(fleet.app.store.forget_renewals(fleet.there, before).await.unwrap());
@@ -196,9 +206,10 @@ fn step(attempt: AttemptId, step: AttemptStep) -> Fact {
 async fn what_a_cluster_makes_up_takes_no_job_from_another() {
     let fleet = Fleet::knowing(|first| vec![step(first, AttemptStep::Created), running(first)]).await;
     let made_up = |number: u32| AttemptId { job: fleet.job, number };
-    fleet.tell(fleet.there, vec![holds(2, &[fleet.first()], &[])]).await;
+    fleet.tell(fleet.there, vec![fleet.holds(&[fleet.first()], &[]).await]).await;
+    let timeline = fleet.timeline().await;
     let parts = [u32::MAX, 2].map(|number| HoldingsFact {
-        timeline: 2,
+        timeline,
         held: vec![made_up(number)],
         more: number > 2,
         ..HoldingsFact::default()
@@ -215,7 +226,7 @@ async fn nobody_waits_for_what_was_told_and_not_asked() {
     let mut other = fleet.app.store.pool().begin().await.unwrap();
     advance::hold_all(&mut other, &[fleet.job]).await.unwrap();
     let many = vec![fleet.first(); MOST_HELD + 1];
-    let told = [holds(1, &[fleet.first()], &[]), holds(2, &many, &[])];
+    let told = [holds(1, &[fleet.first()], &[]), fleet.holds(&many, &[]).await];
     fixture::facts(&fleet.app.store, fleet.elsewhere, told.to_vec()).await;
     let passed = tokio::time::timeout(Duration::from_secs(5), project::pass(&fleet.app, fleet.holder)).await;
     passed.expect("no job is locked").unwrap();
@@ -227,14 +238,14 @@ async fn what_was_placed_before_starts_only_when_no_cluster_is_left_that_may_hol
     let fleet = Fleet::knowing(|_| vec![]).await;
     let withheld = fleet.set(fleet.there).await;
     assert!(withheld.withheld && withheld.set.is_empty(), "nothing is read for nobody");
-    fleet.tell(fleet.there, vec![holds(2, &[], &[])]).await;
+    fleet.tell(fleet.there, vec![fleet.holds(&[], &[]).await]).await;
     let offered = fleet.set(fleet.there).await;
     assert!(!offered.withheld && offered.set.iter().any(|row| row.id == fleet.first()), "{offered:?}");
     let first = [fleet.first()];
     let accept = || fleet.app.store.accept(fleet.there, Epoch(1), &first);
     assert!(!accept().await.unwrap(), "the next attempt may run on the other cluster");
     let second = AttemptId { number: 2, ..fleet.first() };
-    fleet.tell(fleet.elsewhere, vec![holds(2, &[second], &[]), running(second)]).await;
+    fleet.tell(fleet.elsewhere, vec![fleet.holds(&[second], &[]).await, running(second)]).await;
     let found = fleet.row(fleet.job).await;
     assert_eq!((found.state, found.attempt), (JobState::Running, 2), "{}", found.sentence);
     assert!(!accept().await.unwrap() && fleet.set(fleet.there).await.set.is_empty());
@@ -243,9 +254,9 @@ async fn what_was_placed_before_starts_only_when_no_cluster_is_left_that_may_hol
 #[tokio::test]
 async fn when_the_last_cluster_has_told_what_was_placed_before_starts() {
     let fleet = Fleet::knowing(|_| vec![]).await;
-    fleet.tell(fleet.there, vec![holds(2, &[], &[])]).await;
+    fleet.tell(fleet.there, vec![fleet.holds(&[], &[]).await]).await;
     let before = fleet.set(fleet.there).await.moment;
-    fleet.tell(fleet.elsewhere, vec![holds(2, &[], &[])]).await;
+    fleet.tell(fleet.elsewhere, vec![fleet.holds(&[], &[]).await]).await;
     let after = fleet.set(fleet.there).await.moment;
     assert!(after.unmarked > before.unmarked, "streams send the whole set again");
     assert!(fleet.app.store.accept(fleet.there, Epoch(1), &[fleet.first()]).await.unwrap());
@@ -254,11 +265,11 @@ async fn when_the_last_cluster_has_told_what_was_placed_before_starts() {
 #[tokio::test]
 async fn a_cluster_is_not_asked_for_what_it_did_not_name_while_another_may_hold_the_next_attempt() {
     let fleet = Fleet::knowing(|first| vec![step(first, AttemptStep::Created)]).await;
-    fleet.tell(fleet.there, vec![holds(2, &[], &[])]).await;
+    fleet.tell(fleet.there, vec![fleet.holds(&[], &[]).await]).await;
     let set = fleet.set(fleet.there).await;
     assert!(!set.withheld && set.set.is_empty(), "it would say that somebody deleted it: {set:?}");
     assert!(fleet.app.store.desired(fleet.there).await.unwrap().set.is_empty());
-    fleet.tell(fleet.elsewhere, vec![holds(2, &[], &[])]).await;
+    fleet.tell(fleet.elsewhere, vec![fleet.holds(&[], &[]).await]).await;
     let set = fleet.set(fleet.there).await.set;
     assert!(set.iter().any(|row| row.id == fleet.first() && row.created), "{set:?}");
 }
@@ -266,7 +277,7 @@ async fn a_cluster_is_not_asked_for_what_it_did_not_name_while_another_may_hold_
 #[tokio::test]
 async fn an_attempt_that_is_known_and_was_made_is_known_to_be_made() {
     let fleet = Fleet::knowing(|_| vec![]).await;
-    fleet.tell(fleet.there, vec![holds(2, &[fleet.first()], &[])]).await;
+    fleet.tell(fleet.there, vec![fleet.holds(&[fleet.first()], &[]).await]).await;
     let held = fleet.app.store.held_on(fleet.there, None).await.unwrap();
     assert!(held.iter().any(|one| one.live.id == fleet.first() && one.live.accepted), "{held:?}");
     let set = fleet.set(fleet.there).await.set;
@@ -277,9 +288,9 @@ async fn an_attempt_that_is_known_and_was_made_is_known_to_be_made() {
 async fn a_cluster_that_is_revoked_before_it_told_is_vouched_for_by_nobody() {
     let fleet = Fleet::forgetful().await;
     settle(&fleet.app, fleet.holder).await;
-    fleet.tell(fleet.elsewhere, vec![holds(2, &[], &[])]).await;
+    fleet.tell(fleet.elsewhere, vec![fleet.holds(&[], &[]).await]).await;
     let revoke = "update cluster set state = 'revoked' where untold_since = $1";
-    fixture::execute(&fleet.app.store, revoke, 2).await;
+    fixture::execute(&fleet.app.store, revoke, fleet.timeline().await.cast_signed()).await;
     settle(&fleet.app, fleet.holder).await;
     let waits = fleet.row(fleet.job).await;
     assert_eq!((waits.state, waits.reason.as_str()), (JobState::Queued, "FAILOVER"), "{}", waits.sentence);
@@ -296,10 +307,30 @@ async fn what_was_to_stop_and_is_not_held_has_stopped() {
     let running = advance::lock(&mut db, fleet.job).await.unwrap().unwrap();
     let cancel = Event::CancelRequested { by: "ann", why: "" };
     advance::save(&mut db, &decide(&running, cancel, NOW).unwrap()).await.unwrap();
-    let part = HoldingsFact { timeline: 2, more: true, ..HoldingsFact::default() };
+    let part = HoldingsFact { timeline: fleet.timeline().await, more: true, ..HoldingsFact::default() };
     fleet.tell(fleet.there, vec![Fact::Holdings(part)]).await;
     assert_eq!(fleet.row(fleet.job).await.state, JobState::Stopping, "another part may name it");
-    fleet.tell(fleet.there, vec![holds(2, &[], &[])]).await;
+    fleet.tell(fleet.there, vec![fleet.holds(&[], &[]).await]).await;
     let row = fleet.row(fleet.job).await;
     assert_eq!(row.state, JobState::Cancelled, "its agent told it before the failover: {}", row.sentence);
+}
+
+#[tokio::test]
+async fn a_dump_that_is_read_into_a_new_server_is_a_failover_each_time() {
+    let (fleet, mut pair) = Fleet::begin().await;
+    let term = duty::hold(&fleet.app, "dispatch", fleet.holder).await.unwrap().unwrap();
+    let mut last = fleet.promise(fleet.there, 1).await.timeline;
+    for _ in 0..2 {
+        let store = pair.restored().await;
+        let mut db = store.pool().acquire().await.unwrap();
+        assert!(squadron_store::term::check(&mut db, &term).await.is_err(), "a term of the old server");
+        let unmet = Asked { renewal: Renewal { epoch: Epoch(1), number: 2, ttl: 60_000 }, noted: None };
+        assert!(store.renew(&[(fleet.there, unmet)]).await.unwrap().is_empty(), "nobody met it yet");
+        let app = app_over(store, Terms::default());
+        heard(&app.store).await;
+        settle(&app, fleet.holder).await;
+        let asked = app.store.renew(&[(fleet.there, unmet)]).await.unwrap()[&fleet.there];
+        assert!(asked.timeline > last && asked.wants_holdings, "{asked:?} after {last}");
+        last = asked.timeline;
+    }
 }

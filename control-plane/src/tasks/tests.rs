@@ -161,7 +161,7 @@ async fn a_crash_between_passes_repeats_nothing_and_loses_nothing() {
     fixture::facts(&app.store, east, vec![step(id, AttemptStep::Created)]).await;
     // Another process takes over while the first one still has its batch in hand.
     let stale = app.store.next_facts("project", None, 10).await.unwrap();
-    fixture::execute(&app.store, "update duty_term set timeline = $1", 0).await;
+    fixture::execute(&app.store, "update duty_term set history = $1", 0).await;
     settle(&app, Uuid::now_v7()).await;
     let seen = row(&app, job.id).await;
     assert_eq!(seen.state, JobState::Starting);

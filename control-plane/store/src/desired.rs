@@ -22,7 +22,7 @@ use crate::{
     cluster::{signed, unsigned},
     failover::unsure,
     job::policy,
-    term::timeline,
+    term::history,
 };
 
 /// Attempts of one cluster that are read at a time.
@@ -141,17 +141,16 @@ impl Store {
     }
 }
 
-/// The timeline of the database, whether it is one of a failover that no dispatcher met yet, and up to which submission jobs are
-/// unsure, in SQL.
+/// The timeline of the database's history, whether it is one of a failover that no dispatcher met yet, and up to which submission
+/// jobs are unsure, in SQL.
 macro_rules! now {
     () => {
         concat!(
-            "(select timeline, exists (select 1 from failover)
-                  and not exists (select 1 from failover f where f.timeline = t.timeline) as is_new, ",
+            "(select f.timeline, f.timeline is null and exists (select 1 from failover) as is_new, ",
             unsure!(),
             " as unsure from (select ",
-            timeline!(),
-            " as timeline) t) now"
+            history!(),
+            " as history) h left join failover f on f.history = h.history) now"
         )
     };
 }
@@ -160,7 +159,7 @@ macro_rules! now {
 /// hears of another says that it is gone, while the next attempt may run on a cluster that has yet to tell.
 macro_rules! is_sure {
     () => {
-        "(now.unsure is null or a.created_at is null or a.ended_at is not null or a.named_under is not distinct from now.timeline
+        "(now.unsure is null or a.created_at is null or a.ended_at is not null or a.named_under = now.timeline
           or (select submitted_at from job where id = a.job_id) > now.unsure)"
     };
 }
@@ -219,7 +218,7 @@ fn add(read: &mut Option<Read>, row: &PgRow) -> Result<()> {
     let moment = Moment {
         generation: unsigned(row.try_get("desired_generation")?),
         unmarked: unsigned(row.try_get("unmarked")?),
-        timeline: unsigned(row.try_get("timeline")?),
+        timeline: row.try_get::<Option<i64>, _>("timeline")?.map_or(0, unsigned),
     };
     let withheld = row.try_get("withheld")?;
     let read = read.get_or_insert_with(|| Read { withheld, ..Read::of(moment) });
@@ -301,7 +300,11 @@ async fn head(db: &mut PgConnection, cluster: ClusterId) -> Result<Read> {
     .fetch_one(db)
     .await?;
     let generation = row.try_get::<Option<i64>, _>("desired_generation")?.map_or(0, unsigned);
-    let moment = Moment { generation, unmarked: 0, timeline: unsigned(row.try_get("timeline")?) };
+    let moment = Moment {
+        generation,
+        unmarked: 0,
+        timeline: row.try_get::<Option<i64>, _>("timeline")?.map_or(0, unsigned),
+    };
     Ok(Read { withheld: row.try_get::<Option<bool>, _>("withheld")?.unwrap_or_default(), ..Read::of(moment) })
 }
 

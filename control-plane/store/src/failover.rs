@@ -1,9 +1,10 @@
-//! Failovers: timelines of the database, and the clusters that have yet to tell what a later one may have forgotten.
+//! Failovers: histories of the database, and the clusters that have yet to tell what a later one may have forgotten.
 //!
-//! Invariant: the first one who works under a timeline that nobody met notes it before anything is decided under it, and marks
-//! every active cluster that an agent ever spoke for; the mark goes only with the cluster's whole word, or an operator's. Until then
+//! Invariant: the first one who works in a history that nobody met notes it before anything is decided in it, under a timeline that
+//! is higher than any that an agent may have heard of (the time in milliseconds, which also a database knows that forgot when it
+//! failed over), and marks every active cluster that an agent ever spoke for; the mark goes only with the cluster's whole word, or an operator's. Until then
 //! nothing is sent to the cluster that would make it let go of what was forgotten, and until the last one has told, no cluster
-//! starts an attempt from before, because the next one may run on a cluster that has yet to tell. The first timeline ever met is
+//! starts an attempt from before, because the next one may run on a cluster that has yet to tell. The first history ever met is
 //! none.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +23,7 @@ use crate::{
     cluster::{signed, unsigned},
     loss::columns,
     stamp,
-    term::{self, Term, timeline},
+    term::{self, Term, history},
 };
 
 /// The newest submission of which the database may have forgotten where it runs: jobs up to it are unsure. Null when every
@@ -35,9 +36,9 @@ macro_rules! unsure {
 pub(crate) use unsure;
 
 impl Store {
-    /// Notes the database's timeline if nobody met it before. Answers what is new: the timeline of a failover.
-    pub async fn meet_timeline(&self, term: &Term, now: Timestamp) -> Result<Option<i64>> {
-        let known = concat!("select exists (select 1 from failover where timeline = ", timeline!(), ")");
+    /// Notes the database's history if nobody met it before. Answers what is new: the timeline of a failover.
+    pub async fn meet_history(&self, term: &Term, now: Timestamp) -> Result<Option<i64>> {
+        let known = concat!("select exists (select 1 from failover where history = ", history!(), ")");
         if sqlx::query_scalar(known).fetch_one(self.pool()).await? {
             return Ok(None);
         }
@@ -75,13 +76,15 @@ async fn end(db: &mut PgConnection, term: &Term, now: Timestamp) -> Result<bool>
 async fn meet(db: &mut PgConnection, term: &Term, now: Timestamp) -> Result<Option<i64>> {
     term::check(db, term).await?;
     let met = sqlx::query(concat!(
-        "insert into failover (timeline, before, met_at)
-         select ",
-        timeline!(),
-        ", case when exists (select 1 from failover) then (select max(submitted_at) from job) end, $1
+        "insert into failover (timeline, history, before, met_at)
+         select case when newest is null then 1 else greatest(newest + 1, $2) end, ",
+        history!(),
+        ", case when newest is not null then (select max(submitted_at) from job) end, $1
+         from (select max(timeline) as newest from failover) f
          on conflict do nothing returning timeline, before is not null as forgets"
     ))
     .bind(at(now))
+    .bind(now.millis())
     .fetch_optional(&mut *db)
     .await?;
     let Some(met) = met else { return Ok(None) };

@@ -174,6 +174,22 @@ impl Server {
         Ok(Server { data: data.to_owned(), socket: socket.to_owned(), ..self.clone() })
     }
 
+    /// The plain dump of a database of this running server.
+    #[cfg(feature = "testing")]
+    pub fn dump(&self, database: &str) -> Command {
+        let mut dump = self.user.command(&self.binaries.join("pg_dump"));
+        dump.arg("-h").arg(&self.socket).args(["-U", "postgres", database]);
+        dump
+    }
+
+    /// Reads statements from its input into a database of this running server.
+    #[cfg(feature = "testing")]
+    pub fn read(&self, database: &str) -> Command {
+        let mut read = self.user.command(&self.binaries.join("psql"));
+        read.arg("-h").arg(&self.socket).args(["-qX1", "-U", "postgres", "-v", "ON_ERROR_STOP=1", database]);
+        read
+    }
+
     /// `pg_ctl` over the folder.
     #[cfg(feature = "testing")]
     pub fn control(&self, arguments: &[&str]) -> Command {

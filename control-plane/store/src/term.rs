@@ -1,7 +1,7 @@
 //! Terms: who may do a duty now. One holder per duty; a holder that lost it cannot commit.
 //!
 //! Invariant: every write of a duty runs in a transaction that called [`check`], which locks the term's row and compares the
-//! database's timeline; taking the duty over changes that row and a failover moves the timeline, so neither a paused holder
+//! database's history; taking the duty over changes that row and a failover is another history, so neither a paused holder
 //! nor one from before a failover can commit. Who may take a duty is decided by [`squadron_core::lease::Race`] without a
 //! wall clock; this file reads the row and writes what was decided, if the row is still the one that was judged.
 
@@ -25,20 +25,22 @@ pub fn name(holder: Uuid) -> u64 {
     holder.as_u64_pair().1
 }
 
-/// The database's timeline, in SQL; a failover moves it.
-macro_rules! timeline {
+/// What history the database is of, in SQL: its system identifier and its timeline in one number. A failover moves the timeline; a
+/// dump that is read into a new server, and a major upgrade, bring another identifier.
+macro_rules! history {
     () => {
-        "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint"
+        "((select system_identifier from pg_control_system())
+          # ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint)"
     };
 }
-pub(crate) use timeline;
+pub(crate) use history;
 
 impl Store {
     /// Keeps a duty that the holder has. None if it has it no more, or the database failed over since.
     pub async fn keep_duty(&self, duty: &'static str, holder: Uuid) -> Result<Option<Term>> {
         let row = sqlx::query(concat!(
-            "update duty_term set beat = beat + 1 where duty = $1 and holder = $2 and timeline = ",
-            timeline!(),
+            "update duty_term set beat = beat + 1 where duty = $1 and holder = $2 and history = ",
+            history!(),
             " returning term"
         ))
         .bind(duty)
@@ -48,31 +50,30 @@ impl Store {
         row.map(|row| Ok(Term { duty, holder, number: row.try_get("term")? })).transpose()
     }
 
-    /// The duty's row, empty before its first holder, and the database's timeline.
-    pub async fn duty(&self, duty: &'static str) -> Result<(Row, u32)> {
+    /// The duty's row, empty before its first holder, and the database's history.
+    pub async fn duty(&self, duty: &'static str) -> Result<(Row, u64)> {
         let row = sqlx::query(concat!(
             "select ",
-            timeline!(),
-            " as now, t.term, t.holder, t.beat, t.timeline from (select $1::text as duty) d
+            history!(),
+            " as now, t.term, t.holder, t.beat, t.history from (select $1::text as duty) d
              left join duty_term t on t.duty = d.duty"
         ))
         .bind(duty)
         .fetch_one(self.pool())
         .await?;
         let number = |name: &str| Ok::<_, sqlx::Error>(row.try_get::<Option<i64>, _>(name)?.unwrap_or(0));
-        let small = |number: i64| u32::try_from(number).unwrap_or(0);
         let found = Row {
             term: u64::try_from(number("term")?).unwrap_or(0),
             beat: u64::try_from(number("beat")?).unwrap_or(0),
             holder: row.try_get::<Option<Uuid>, _>("holder")?.map_or(0, name),
-            timeline: small(number("timeline")?),
+            history: number("history")?.cast_unsigned(),
         };
-        Ok((found, small(number("now")?)))
+        Ok((found, number("now")?.cast_unsigned()))
     }
 
-    /// Leaves all duties of a holder: a row of no timeline may be taken at once.
+    /// Leaves all duties of a holder: a row of no history may be taken at once.
     pub async fn leave_duties(&self, holder: Uuid) -> Result<()> {
-        sqlx::query("update duty_term set timeline = 0 where holder = $1")
+        sqlx::query("update duty_term set history = 0 where holder = $1")
             .bind(holder)
             .execute(self.pool())
             .await?;
@@ -89,30 +90,30 @@ impl Store {
     ) -> Result<Option<Term>> {
         let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let row = sqlx::query(
-            "insert into duty_term as t (duty, term, holder, beat, timeline) values ($1, $3, $2, $4, $5)
-             on conflict (duty) do update set term = $3, holder = $2, beat = $4, timeline = $5
-             where t.term = $6 and t.beat = $7 and t.timeline = $8
+            "insert into duty_term as t (duty, term, holder, beat, history) values ($1, $3, $2, $4, $5)
+             on conflict (duty) do update set term = $3, holder = $2, beat = $4, history = $5
+             where t.term = $6 and t.beat = $7 and t.history = $8
              returning term",
         )
         .bind(duty)
         .bind(holder)
         .bind(signed(next.term))
         .bind(signed(next.beat))
-        .bind(i64::from(next.timeline))
+        .bind(next.history.cast_signed())
         .bind(signed(seen.term))
         .bind(signed(seen.beat))
-        .bind(i64::from(seen.timeline))
+        .bind(seen.history.cast_signed())
         .fetch_optional(self.pool())
         .await?;
         row.map(|row| Ok(Term { duty, holder, number: row.try_get("term")? })).transpose()
     }
 }
 
-/// Fails the transaction unless the term is still the holder's, under the timeline in which it was taken.
+/// Fails the transaction unless the term is still the holder's, in the history of the database in which it was taken.
 pub async fn check(db: &mut PgConnection, term: &Term) -> Result<()> {
     let row = sqlx::query(concat!(
-        "select 1 from duty_term where duty = $1 and holder = $2 and term = $3 and timeline = ",
-        timeline!(),
+        "select 1 from duty_term where duty = $1 and holder = $2 and term = $3 and history = ",
+        history!(),
         " for share"
     ))
     .bind(term.duty)
@@ -145,8 +146,8 @@ mod tests {
 
         async fn hold(&mut self, now: u64) -> Option<Term> {
             let kept = self.store.keep_duty("dispatch", self.id).await.unwrap();
-            let (row, timeline) = self.store.duty("dispatch").await.unwrap();
-            match self.race.look(row, name(self.id), timeline, 4_000, Tick(now)) {
+            let (row, history) = self.store.duty("dispatch").await.unwrap();
+            match self.race.look(row, name(self.id), history, 4_000, Tick(now)) {
                 Duty::Take(next) => self.store.take_duty("dispatch", self.id, &row, &next).await.unwrap(),
                 Duty::Keep(_) | Duty::Wait => kept,
             }
@@ -173,8 +174,8 @@ mod tests {
     async fn of_two_that_take_it_at_once_one_has_it() {
         let store = testing::store().await;
         let (one, two) = (Uuid::now_v7(), Uuid::now_v7());
-        let (row, timeline) = store.duty("dispatch").await.unwrap();
-        let take = |id| match Race::default().look(row, name(id), timeline, 4_000, Tick(0)) {
+        let (row, history) = store.duty("dispatch").await.unwrap();
+        let take = |id| match Race::default().look(row, name(id), history, 4_000, Tick(0)) {
             Duty::Take(next) => next,
             other => panic!("{other:?}"),
         };
@@ -198,8 +199,8 @@ mod tests {
         let store = testing::store().await;
         let mut ours = Process::new(&store);
         let term = ours.hold(0).await.unwrap();
-        // Nothing moves the timeline of a running server, so the row is moved instead.
-        fixture::execute(&store, "update duty_term set timeline = timeline - $1", 1).await;
+        // Nothing changes the history of a running server, so the row is changed instead.
+        fixture::execute(&store, "update duty_term set history = history - $1", 1).await;
         let mut db = store.pool().acquire().await.unwrap();
         assert!(matches!(check(&mut db, &term).await, Err(StoreError::Fenced { .. })));
         let next = ours.hold(10).await.unwrap();

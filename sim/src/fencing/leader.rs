@@ -134,14 +134,14 @@ impl World {
 
     /// Takes or keeps the duty (R10).
     fn lead(&mut self, replica: usize) -> Option<Row> {
-        let (row, timeline, at) = (self.postgres.now.term, self.postgres.timeline, self.now);
+        let (row, history, at) = (self.postgres.now.term, u64::from(self.postgres.timeline), self.now);
         let me = &mut self.replicas[replica];
         let now = me.clock.read(at);
-        match me.race.look(row, replica as u64 + 1, timeline, PATIENCE, now) {
+        match me.race.look(row, replica as u64 + 1, history, PATIENCE, now) {
             Duty::Wait => me.held = None,
             Duty::Keep(next) => {
                 self.postgres.now.term = next;
-                if me.held.is_none_or(|held| !held.stands(&next, timeline)) {
+                if me.held.is_none_or(|held| !held.stands(&next, history)) {
                     (me.ears, me.led_since) = (Ears::default(), at);
                 }
                 me.held = Some(next);
@@ -286,7 +286,7 @@ impl World {
             return;
         }
         for intent in intents {
-            let stands = intent.held.stands(&self.postgres.now.term, self.postgres.timeline);
+            let stands = intent.held.stands(&self.postgres.now.term, u64::from(self.postgres.timeline));
             if !stands && !self.without(Rule::R10) {
                 self.say(|| format!("postgres: replica {replica} is fenced"));
                 return;

@@ -15,7 +15,7 @@ use super::{signed, unsigned};
 use crate::{
     Result, Store, failover,
     loss::{LastWord, lock_last_word},
-    term::timeline,
+    term::history,
 };
 
 /// No cluster's agent has noted more.
@@ -37,14 +37,15 @@ pub struct Promise {
     pub renewals: u64,
     /// Generation of the desired set.
     pub generation: u64,
-    /// The database's timeline; a failover moves it.
+    /// Of the database's history: a failover begins a higher one; 0 before any was met.
     pub timeline: u64,
     /// The cluster has yet to tell what it holds under this timeline.
     pub wants_holdings: bool,
 }
 
 impl Store {
-    /// Commits renewals in one statement; answers those that were news. What is missing in the answer gets no lease. They are
+    /// Commits renewals in one statement; answers those that were news. What is missing in the answer gets no lease; after a
+    /// failover that is all until a dispatcher met it. They are
     /// counted by the rule of [`counted`](squadron_core::fencing::counted).
     pub async fn renew(&self, asked: &[(ClusterId, Asked)]) -> Result<BTreeMap<ClusterId, Promise>> {
         let ids: Vec<_> = asked.iter().map(|(cluster, _)| cluster.0).collect();
@@ -60,13 +61,15 @@ impl Store {
              update cluster c set lease_epoch = r.epoch, lease_number = r.number, lease_ms = r.ttl,
                 renewals = greatest(c.renewals, least(coalesce(r.noted + 1, 0), c.renewals + 1))
              from held, unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
-                as r (id, epoch, number, ttl, noted)
-             where c.id = held.id and c.id = r.id and c.state = 'active' and c.agent_epoch = r.epoch
+                as r (id, epoch, number, ttl, noted),
+                (select (select timeline from failover where history = ",
+            history!(),
+            ") as timeline, exists (select 1 from failover) as is_any) now
+             where (now.timeline is not null or not now.is_any) and c.id = held.id and c.id = r.id and c.state = 'active' and c.agent_epoch = r.epoch
                    and (r.epoch, r.number) > (c.lease_epoch, c.lease_number)
              returning c.id, c.lease_epoch, c.lease_number, c.lease_ms, c.renewals, c.desired_generation,
-                       c.untold_since is not null as wants_holdings, ",
-            timeline!(),
-            " as timeline"
+                       c.untold_since is not null as wants_holdings,
+                       coalesce(now.timeline, 0) as timeline"
         ))
         .bind(ids)
         .bind(column(|renewal| renewal.epoch.0))

@@ -211,6 +211,11 @@ pub async fn execute(store: &Store, statement: &'static str, number: i64) {
     sqlx::query(statement).bind(number).execute(store.pool()).await.expect("the statement");
 }
 
+/// The number that a query gives.
+pub async fn number(store: &Store, query: &'static str) -> i64 {
+    sqlx::query_scalar(query).fetch_one(store.pool()).await.expect("a number")
+}
+
 /// Makes every insert into `table` and every update of it fail with this SQLSTATE while `condition` holds for the new row, until [`heal`].
 pub async fn break_writes(store: &Store, table: &str, condition: &str, code: &str) {
     let statements = format!(

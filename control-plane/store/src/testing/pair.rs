@@ -1,11 +1,11 @@
-//! A primary and an asynchronous standby, both real, for what a failover forgets.
+//! A primary and an asynchronous standby, both real, for what a failover forgets; and new servers that a dump is read into.
 //!
 //! Invariant: what was committed before [`Pair::cut`] is on the standby, and nothing that comes after is.
 
 #![allow(clippy::missing_panics_doc, reason = "a test without its databases cannot go on")]
 
 use std::{
-    process::Child,
+    process::{Child, Stdio},
     time::{Duration, Instant},
 };
 
@@ -20,7 +20,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 pub struct Pair {
     primary: Server,
     standby: Server,
-    _keepers: [Child; 2],
+    keepers: Vec<Child>,
 }
 
 impl Pair {
@@ -38,7 +38,7 @@ impl Pair {
             (standby, keeper)
         };
         let (standby, second) = tokio::task::spawn_blocking(copy).await.expect("the launcher");
-        let pair = Pair { primary, standby, _keepers: [first, second] };
+        let pair = Pair { primary, standby, keepers: vec![first, second] };
         wait(&pair.primary, "select count(*) = 1 from pg_stat_replication where state = 'streaming'").await;
         pair
     }
@@ -46,6 +46,19 @@ impl Pair {
     /// The database of the primary.
     pub fn store(&self) -> Store {
         Store::new(self.primary.options(DATABASE))
+    }
+
+    /// A new server into which a dump of the primary is read.
+    pub async fn restored(&mut self) -> Store {
+        let (server, keeper) = tokio::task::spawn_blocking(|| launch(&folder())).await.expect("the launcher");
+        self.keepers.push(keeper);
+        await_server(&server).await;
+        server.ensure_database(DATABASE).await.expect("a database");
+        let mut dump = self.primary.dump(DATABASE).stdout(Stdio::piped()).spawn().expect("pg_dump");
+        let statements = dump.stdout.take().expect("a pipe");
+        let read = server.read(DATABASE).stdin(statements).output().expect("psql");
+        assert!(read.status.success() && dump.wait().expect("pg_dump").success(), "{read:?}");
+        Store::new(server.options(DATABASE))
     }
 
     /// From now on nothing reaches the standby.

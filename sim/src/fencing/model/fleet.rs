@@ -158,7 +158,7 @@ impl Fleet {
     /// Attempt 1 was accepted by agent 0, or only offered; its first renewal was committed; the answer is on its way.
     pub fn new(bounds: Bounds) -> Fleet {
         let renewal = Renewal { epoch: Epoch(1), number: 1, ttl: bounds.terms().ttl };
-        let row = Row { term: 1, beat: 0, holder: 1, timeline: 1 };
+        let row = Row { term: 1, beat: 0, holder: 1, history: 1 };
         let mut leaders = [Leader::default(), Leader::default()];
         leaders[0].held = row;
         let accepted_by = (!bounds.offered).then_some(Epoch(1));
