@@ -58,10 +58,11 @@ pub struct Choice {
 }
 
 impl Choice {
-    pub fn new(mut candidates: Vec<Ranked>, mut refused: Vec<Refusal>) -> Choice {
-        let beyond = candidates.len().saturating_sub(KEPT) + refused.len().saturating_sub(KEPT);
+    /// At most [`KEPT`] of each, of `all` candidates and refusals together.
+    pub fn new(mut candidates: Vec<Ranked>, mut refused: Vec<Refusal>, all: usize) -> Choice {
         candidates.truncate(KEPT);
         refused.truncate(KEPT);
-        Choice { candidates, refused, left_out: u32::try_from(beyond).unwrap_or(u32::MAX) }
+        let left_out = all.saturating_sub(candidates.len() + refused.len());
+        Choice { candidates, refused, left_out: u32::try_from(left_out).unwrap_or(u32::MAX) }
     }
 }

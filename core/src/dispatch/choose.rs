@@ -1,136 +1,180 @@
 //! Choice among clusters that have room, by terms in a fixed order; the first that differs decides and is told.
+//!
+//! Of every candidate the values are found; words are made only of those that are kept with the decision, because a fleet may have
+//! hundreds of clusters with room.
+
+use std::{borrow::Cow, cmp::Ordering};
 
 use crate::{
-    dispatch::{Ranked, Term, Waiting, gang_total, pack::Packing, room::Room, site::Open},
+    dispatch::{Ranked, Term, Waiting, choice::KEPT, gang_total, pack::Packing, room::Room, site::Open},
     id::ClusterId,
     preference,
     resources::Resources,
     sentence::{amount, count, list},
 };
 
-/// A cluster with room for the job. Terms in the order of their weight; smaller is better.
-#[derive(Clone, Debug)]
-pub(crate) struct Candidate {
-    pub(crate) cluster: ClusterId,
-    pub(crate) name: String,
-    pub(crate) packing: Packing,
-    /// Free before the job is placed.
-    free: Resources,
-    /// Of the usable nodes when empty.
-    total: Resources,
-    /// Of all candidates of a job the same ones.
-    terms: Vec<Term>,
+/// A cluster with room for the job.
+pub(crate) struct Candidate<'a> {
+    site: &'a Open<'a>,
+    job: &'a Waiting,
+    packing: Cow<'a, Packing>,
+    borrows: bool,
+    /// Of all candidates of a job the same terms, in the order of their weight; smaller is better.
+    values: Vec<i64>,
 }
 
-impl Candidate {
+/// What the best candidate is, and why.
+pub(crate) struct Best {
+    pub(crate) cluster: ClusterId,
+    pub(crate) packing: Packing,
+    pub(crate) because: String,
+    /// The best [`KEPT`], in their order.
+    pub(crate) ranked: Vec<Ranked>,
+}
+
+impl<'a> Candidate<'a> {
     /// `borrows` says that the job's queue would go beyond its guarantee there.
-    pub(crate) fn new(site: &Open<'_>, job: &Waiting, packing: Packing, borrows: bool) -> Candidate {
+    pub(crate) fn new(
+        site: &'a Open<'a>,
+        job: &'a Waiting,
+        packing: Cow<'a, Packing>,
+        borrows: bool,
+    ) -> Candidate<'a> {
+        let mut candidate = Candidate { site, job, packing, borrows, values: Vec::with_capacity(10) };
+        let mut terms = Terms::default();
+        candidate.terms(&mut terms);
+        candidate.values = terms.values;
+        candidate
+    }
+
+    fn terms(&self, terms: &mut Terms) {
+        let Candidate { site, job, packing, .. } = self;
         let empty = &site.empty;
         let used: Vec<Resources> =
             packing.nodes.iter().filter_map(|index| empty.nodes.get(*index)).map(|n| n.1).collect();
         let load = load_permille(&packing.left, empty);
-        let mut terms = vec![borrowing(borrows)];
-        terms.extend(wishes(site, job, packing.price));
-        terms.extend([
-            idle_gpus(job, &used),
-            node_size(&used),
-            term("jobs_there", "jobs", site.attempts, format!("it runs {}", count(site.attempts, "job"))),
-            term("fullness", "‰", load, format!("it would be {} % full", load / 10)),
-        ]);
-        let (name, free) = (site.cluster.name.clone(), site.free.total());
-        Candidate { cluster: site.cluster.id, name, packing, free, total: empty.total(), terms }
+        borrowing(self.borrows, terms);
+        wishes(site, job, packing.price, terms);
+        idle_gpus(job, &used, terms);
+        node_size(&used, terms);
+        terms.add("jobs_there", "jobs", site.attempts, || format!("it runs {}", count(site.attempts, "job")));
+        terms.add("fullness", "‰", load, || format!("it would be {} % full", load / 10));
     }
 
-    fn key(&self) -> (Vec<i64>, &str, ClusterId) {
-        (self.terms.iter().map(|term| term.value).collect(), &self.name, self.cluster)
+    fn told_terms(&self) -> Vec<Term> {
+        let mut terms = Terms { told: Some(Vec::new()), ..Terms::default() };
+        self.terms(&mut terms);
+        terms.told.unwrap_or_default()
+    }
+
+    fn name(&self) -> &str {
+        &self.site.cluster.name
+    }
+
+    fn order(&self, other: &Candidate<'_>) -> Ordering {
+        let by_name = || (self.name(), self.site.cluster.id).cmp(&(other.name(), other.site.cluster.id));
+        self.values.cmp(&other.values).then_with(by_name)
     }
 
     /// Place of the first term that differs.
-    fn differs_at(&self, other: &Candidate) -> Option<usize> {
-        self.terms.iter().zip(&other.terms).position(|(ours, theirs)| ours.value != theirs.value)
+    fn differs_at(&self, other: &Candidate<'_>) -> Option<usize> {
+        self.values.iter().zip(&other.values).position(|(ours, theirs)| ours != theirs)
     }
 
     /// What people are shown of it, with the term that decided between it and `rival`.
-    fn told(&self, rival: Option<&Candidate>) -> Ranked {
+    fn told(&self, rival: Option<&Candidate<'_>>) -> Ranked {
         let decided = rival.and_then(|rival| self.differs_at(rival));
-        let mut terms = self.terms.clone();
+        let mut terms = self.told_terms();
         if let Some(term) = decided.and_then(|at| terms.get_mut(at)) {
             term.decided = true;
         }
-        Ranked { cluster: self.name.clone(), free: self.free, total: self.total, terms }
+        let (free, total) = (self.site.free.total(), self.site.empty.total());
+        Ranked { cluster: self.name().to_owned(), free, total, terms }
     }
 
     /// The clause that sets this candidate apart from `other`.
-    fn better_than(&self, other: &Candidate) -> String {
-        match self.differs_at(other) {
-            Some(at) => {
-                let (ours, theirs) = (&self.terms[at].clause, &other.terms[at].clause);
-                format!("chosen over {}: {ours}, there {theirs}", other.name)
-            }
-            None => format!("equal to {} in every term, first by name", other.name),
+    fn better_than(&self, other: &Candidate<'_>) -> String {
+        let Some(at) = self.differs_at(other) else {
+            return format!("equal to {} in every term, first by name", other.name());
+        };
+        let (ours, theirs) = (self.told_terms(), other.told_terms());
+        format!("chosen over {}: {}, there {}", other.name(), ours[at].clause, theirs[at].clause)
+    }
+}
+
+/// The best candidate, and the best of all ranked.
+pub(crate) fn best(mut candidates: Vec<Candidate<'_>>, job: &Waiting) -> Option<Best> {
+    if candidates.len() > KEPT {
+        candidates.select_nth_unstable_by(KEPT, Candidate::order);
+        candidates.truncate(KEPT);
+    }
+    candidates.sort_unstable_by(Candidate::order);
+    let (best, others) = candidates.split_first()?;
+    let because = because(best, others.first(), job);
+    let ranked = std::iter::once(best.told(others.first()))
+        .chain(others.iter().map(|other| other.told(Some(best))))
+        .collect();
+    Some(Best { cluster: best.site.cluster.id, packing: best.packing.clone().into_owned(), because, ranked })
+}
+
+fn because(best: &Candidate<'_>, next: Option<&Candidate<'_>>, job: &Waiting) -> String {
+    let fits = format!(
+        "{} has room: the job asks for {}, free are {}",
+        best.name(),
+        amount(gang_total(&job.gang)),
+        amount(best.site.free.total())
+    );
+    match (job.pinned, next) {
+        (Some(_), _) => format!("the job is pinned to {}; {fits}", best.name()),
+        (None, Some(next)) => format!("{fits}; {}", best.better_than(next)),
+        (None, None) => format!("{fits}; no other cluster has"),
+    }
+}
+
+/// The terms of one candidate, in their order.
+#[derive(Default)]
+struct Terms {
+    values: Vec<i64>,
+    /// With their words, where these are wanted.
+    told: Option<Vec<Term>>,
+}
+
+impl Terms {
+    fn add(&mut self, name: &str, unit: &str, value: impl TryInto<i64>, clause: impl FnOnce() -> String) {
+        let value = value.try_into().unwrap_or(i64::MAX);
+        self.values.push(value);
+        if let Some(told) = &mut self.told {
+            let (name, unit) = (name.to_owned(), unit.to_owned());
+            told.push(Term { name, unit, value, clause: clause(), decided: false });
         }
     }
 }
 
-/// The best candidate, why it is, and all of them ranked.
-pub(crate) fn best(
-    mut candidates: Vec<Candidate>,
-    job: &Waiting,
-) -> Option<(Candidate, String, Vec<Ranked>)> {
-    candidates.sort_by_cached_key(|one| {
-        let (values, name, id) = one.key();
-        (values, name.to_owned(), id)
-    });
-    let (best, others) = candidates.split_first()?;
-    let fits = format!(
-        "{} has room: the job asks for {}, free are {}",
-        best.name,
-        amount(gang_total(&job.gang)),
-        amount(best.free)
-    );
-    let because = match (job.pinned, others.first()) {
-        (Some(_), _) => format!("the job is pinned to {}; {fits}", best.name),
-        (None, Some(next)) => format!("{fits}; {}", best.better_than(next)),
-        (None, None) => format!("{fits}; no other cluster has"),
-    };
-    let ranked = std::iter::once(best.told(others.first()))
-        .chain(others.iter().map(|other| other.told(Some(best))))
-        .collect();
-    Some((best.clone(), because, ranked))
-}
-
-fn term(name: &str, unit: &str, value: impl TryInto<i64>, clause: String) -> Term {
-    let value = value.try_into().unwrap_or(i64::MAX);
-    Term { name: name.to_owned(), unit: unit.to_owned(), value, clause, decided: false }
-}
-
 /// What the job itself would rather have; nothing of what it does not speak of.
-fn wishes(site: &Open<'_>, job: &Waiting, price: Option<i64>) -> Vec<Term> {
+fn wishes(site: &Open<'_>, job: &Waiting, price: Option<i64>, terms: &mut Terms) {
     let wished = &job.preferences;
-    let mut terms = Vec::new();
     if !(wished.prefer.is_empty() && wished.avoid.is_empty()) {
         let (rank, clause) = site.location.rank(wished);
-        terms.push(term("preference", "rank", rank, clause));
+        terms.add("preference", "rank", rank, || clause);
     }
     if !wished.data.is_empty() {
-        terms.push(data(site, &wished.data));
+        data(site, &wished.data, terms);
     }
     if !wished.spread.is_empty() {
         let there = site.of_its_group(job);
-        let clause = format!("it runs {} of group {}", count(there, "job"), wished.spread);
-        terms.push(term("spread", "jobs", there, clause));
+        let clause = || format!("it runs {} of group {}", count(there, "job"), wished.spread);
+        terms.add("spread", "jobs", there, clause);
     }
     if let (Some(most), Some(price)) = (&wished.max_price, price) {
-        let shown = preference::price(price, &most.currency);
         let unit = format!("{}/10000 an hour", most.currency);
-        terms.push(term("price", &unit, price, format!("it would cost {shown} an hour")));
+        let clause = || format!("it would cost {} an hour", preference::price(price, &most.currency));
+        terms.add("price", &unit, price, clause);
     }
-    terms
 }
 
-fn data(site: &Open<'_>, sets: &[String]) -> Term {
+fn data(site: &Open<'_>, sets: &[String], terms: &mut Terms) {
     let lacks = site.location.lacks(sets);
-    let clause = match lacks.as_slice() {
+    let clause = || match lacks.as_slice() {
         [] => {
             format!("{} near it", if sets.len() == 1 { "its data set is" } else { "all its data sets are" })
         }
@@ -139,29 +183,31 @@ fn data(site: &Open<'_>, sets: &[String]) -> Term {
             format!("{} of its {} not near it: {}", names.len(), count(sets.len(), "data set"), list(&names))
         }
     };
-    term("data", "data sets", lacks.len(), clause)
+    terms.add("data", "data sets", lacks.len(), clause);
 }
 
 /// What is guaranteed is taken before anything is borrowed.
-fn borrowing(borrows: bool) -> Term {
+fn borrowing(borrows: bool, terms: &mut Terms) {
     let clause = if borrows { "its queue would borrow" } else { "its queue borrows nothing" };
-    term("borrowing", "", i64::from(borrows), clause.to_owned())
+    terms.add("borrowing", "", i64::from(borrows), || clause.to_owned());
 }
 
 /// GPUs on the nodes used that the job leaves alone: work without GPUs keeps off GPU nodes.
-fn idle_gpus(job: &Waiting, used: &[Resources]) -> Term {
+fn idle_gpus(job: &Waiting, used: &[Resources], terms: &mut Terms) {
     let asked = gang_total(&job.gang).gpus;
     let there: i64 = used.iter().map(|node| node.gpus).sum();
     let blocked = if asked == 0 { there } else { 0 };
-    term("idle_gpus", "GPUs", blocked, format!("it would take nodes with {blocked} GPUs without using them"))
+    let clause = || format!("it would take nodes with {blocked} GPUs without using them");
+    terms.add("idle_gpus", "GPUs", blocked, clause);
 }
 
 /// The largest node used, in powers of two: small work keeps large nodes free for large work.
-fn node_size(used: &[Resources]) -> Term {
+fn node_size(used: &[Resources], terms: &mut Terms) {
     let gpus = used.iter().map(|node| node.gpus).max().unwrap_or(0);
     let cores = used.iter().map(|node| node.cpu_milli).max().unwrap_or(0) / 1_000;
     let class = i128::from(gpus) * 64 + i128::from(cores.max(1).ilog2());
-    term("node_size", "class", class, format!("its nodes have up to {}", amount_of_node(gpus, cores)))
+    terms
+        .add("node_size", "class", class, || format!("its nodes have up to {}", amount_of_node(gpus, cores)));
 }
 
 fn amount_of_node(gpus: i64, cores: i64) -> String {

@@ -4,7 +4,7 @@
 //! would decide. For a job that would wait it adds which clusters have room for it and what every other one lacks. Fails
 //! by being old: the next pass looks at a newer snapshot.
 
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use crate::{
     dispatch::{
@@ -60,18 +60,20 @@ fn as_it_stands(job: &Waiting, input: &Input) -> Choice {
     let limits = quotas.limits(place);
     let prices = Prices { sheet: input.sheet.as_ref(), now: input.now };
     let (mut candidates, mut refused) = (Vec::new(), Vec::new());
-    for site in open(&input.clusters, &quotas.flavors).iter().filter(|site| site.is_accepted()) {
+    let sites = open(&input.clusters, &quotas.flavors);
+    for site in sites.iter().filter(|site| site.is_accepted()) {
         let packed = site.pack(&site.free, job, &limits, prices).ok().filter(|_| site.takes(job));
         match packed {
             Some(packing) => {
                 let borrows = place.is_some_and(|place| !quotas.is_guaranteed(place, &packing.charge));
-                candidates.push(Candidate::new(site, job, packing, borrows));
+                candidates.push(Candidate::new(site, job, Cow::Owned(packing), borrows));
             }
             None => refused.push(refusal(job, site, false, prices)),
         }
     }
-    let ranked = best(candidates, job).map_or_else(Vec::new, |(_, _, ranked)| ranked);
-    Choice::new(ranked, refused)
+    let all = candidates.len() + refused.len();
+    let ranked = best(candidates, job).map_or_else(Vec::new, |best| best.ranked);
+    Choice::new(ranked, refused, all)
 }
 
 #[cfg(test)]

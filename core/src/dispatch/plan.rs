@@ -3,10 +3,13 @@
 //! Equal jobs are judged together: a group that does not fit into a cluster is not tried there again before the cluster
 //! changed, so a pass costs the number of groups and placements, not the number of jobs.
 
+use std::borrow::Cow;
+
 use crate::{
     dispatch::{
         Assign, Choice, Input, Plan, Refusal, Waiting,
-        choose::{Candidate, best},
+        choice::KEPT,
+        choose::{Best, Candidate, best},
         explain::blocked,
         group::{Group, Look, groups},
         keep::Kept,
@@ -216,28 +219,33 @@ impl<'a> Pass<'a> {
         self.choose_among(group, &fitting)
     }
 
+    /// `fitting` ascends.
     fn choose_among(&mut self, group: usize, fitting: &[usize]) -> Option<Chosen> {
         let job = self.groups[group].head()?;
         let looks = &self.groups[group].looks;
         let candidates = fitting.iter().filter_map(|site| match &looks[*site] {
             Look::Fits { packing, guaranteed, .. } => {
-                Some(Candidate::new(&self.sites[*site], job, packing.clone(), !guaranteed))
+                Some(Candidate::new(&self.sites[*site], job, Cow::Borrowed(packing), !guaranteed))
             }
             _ => None,
         });
-        let (chosen, because, ranked) = best(candidates.collect(), job)?;
-        let choice = Choice::new(ranked, self.refusals(group, job, fitting));
-        let site = self.sites.iter().position(|site| site.cluster.id == chosen.cluster)?;
-        Some(Chosen { site, packing: chosen.packing, because, choice })
+        let Best { cluster, packing, because, ranked } = best(candidates.collect(), job)?;
+        let accepted = self.sites.iter().enumerate().filter(|(_, site)| site.is_accepted());
+        let refused: Vec<usize> =
+            accepted.map(|(at, _)| at).filter(|at| fitting.binary_search(at).is_err()).collect();
+        let all = fitting.len() + refused.len();
+        let choice = Choice::new(ranked, self.refusals(group, job, &refused), all);
+        let site = self.sites.iter().position(|site| site.cluster.id == cluster)?;
+        Some(Chosen { site, packing, because, choice })
     }
 
-    /// Why the clusters that do not fit do not, told anew only where something changed.
-    fn refusals(&mut self, group: usize, job: &Waiting, fitting: &[usize]) -> Vec<Refusal> {
+    /// Why the first of the clusters that do not fit do not, told anew only where something changed.
+    fn refusals(&mut self, group: usize, job: &Waiting, refused: &[usize]) -> Vec<Refusal> {
         let (kept, prices) = (self.kept.as_ref().map(|kept| kept.site), self.prices());
         let is_kept = |at: usize| kept == Some(at) || self.claimed.beside.contains_key(&at);
         let known = &mut self.groups[group].refusals;
-        let accepted = self.sites.iter().enumerate().filter(|(_, site)| site.is_accepted());
-        let refused = accepted.filter(|(at, _)| !fitting.contains(at)).map(|(at, site)| {
+        let refused = refused.iter().take(KEPT).map(|&at| {
+            let site = &self.sites[at];
             let tell = || (site.version, refusal(job, site, is_kept(at), prices));
             let told = known.entry(at).or_insert_with(tell);
             if told.0 != site.version {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use proptest::{collection::vec, option, prelude::*};
 use uuid::Uuid;
@@ -274,11 +274,14 @@ fn by_age(input: &Input) -> Vec<(JobId, ClusterId)> {
         if placed.iter().any(|(id, _)| *id == job.job) {
             continue;
         }
-        let candidates = sites
-            .iter()
-            .filter(|site| site.takes(job))
-            .filter_map(|site| Some(Candidate::new(site, job, site.free.pack(&job.gang).ok()?, false)));
-        if let Some((chosen, ..)) = best(candidates.collect(), job) {
+        let chosen = {
+            let takes = sites.iter().filter(|site| site.takes(job));
+            let packed = takes.filter_map(|site| Some((site, site.free.pack(&job.gang).ok()?)));
+            let candidates =
+                packed.map(|(site, packing)| Candidate::new(site, job, Cow::Owned(packing), false));
+            best(candidates.collect(), job)
+        };
+        if let Some(chosen) = chosen {
             let site = sites.iter_mut().find(|one| one.cluster.id == chosen.cluster).unwrap();
             (site.free, site.attempts) = (chosen.packing.left, site.attempts + 1);
             placed.push((job.job, chosen.cluster));

@@ -160,7 +160,7 @@ async fn a_placement_keeps_every_term_and_old_waits_are_forgotten() {
         because: "east has room".into(),
         usage: Usage::new(),
         bound: Bound::new(),
-        choice: Choice::new(vec![best], vec![]),
+        choice: Choice::new(vec![best], vec![], 1),
     };
     let mut db = store.pool().acquire().await.unwrap();
     note_assigned(&mut db, &[(&assign, AttemptId { job, number: 1 })], by(0)).await.unwrap();

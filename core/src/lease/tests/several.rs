@@ -37,12 +37,12 @@ fn r10_a_duty_is_taken_only_when_its_row_stood_still_on_the_taker_s_clock() {
 
 #[test]
 fn r10_a_write_stands_only_under_its_term_and_timeline() {
-    let row = Row { term: 3, beat: 9, holder: 1, timeline: 1 };
+    let row = Row { term: 3, beat: 9, holder: 1, history: 1 };
     assert!(row.stands(&Row { beat: 12, ..row }, 1));
     assert!(!row.stands(&Row { term: 4, holder: 2, ..row }, 1), "somebody else took the duty");
     assert!(!row.stands(&row, 2), "the database failed over");
     let Duty::Take(next) = Race::default().look(row, 1, 2, PATIENCE, Tick(0)) else { panic!("it is bumped") };
-    assert_eq!((next.term, next.timeline), (4, 2));
+    assert_eq!((next.term, next.history), (4, 2));
 }
 
 #[test]
