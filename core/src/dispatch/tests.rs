@@ -105,6 +105,24 @@ fn two_equal_jobs_go_to_different_clusters_and_a_third_waits_with_reasons() {
 }
 
 #[test]
+fn of_many_clusters_the_best_are_told_in_their_order_and_the_rest_is_counted() {
+    // The largest nodes come first by number and last by rank; every second cluster has no room.
+    let cores = |n: u128| if n.is_multiple_of(2) { 1 } else { 128 >> (n / 10) };
+    let name = |n: u128| format!("c{n:02}");
+    let clusters = (1..=60).map(|n| cluster(n, &name(n), &[res(cores(n), 64, 0)])).collect();
+    let job = waiting(1, gang(res(2, 1, 0), 0, res(0, 0, 0)));
+    let placed = plan(&Input { clusters, waiting: vec![job], ..Input::default() }).assign.remove(0);
+    let told: Vec<&str> = placed.choice.candidates.iter().map(|one| one.cluster.as_str()).collect();
+    let mut all: Vec<u128> = (1..=60).filter(|n| cores(*n) >= 2).collect();
+    all.sort_by_key(|n| (cores(*n), *n));
+    let best: Vec<String> = all.iter().take(choice::KEPT).map(|n| name(*n)).collect();
+    assert_eq!(told, best);
+    assert_eq!(placed.cluster.0.as_u128(), all[0]);
+    assert_eq!((placed.choice.refused.len(), placed.choice.left_out), (choice::KEPT, 60 - 40));
+    assert!(placed.choice.candidates.iter().all(|one| one.terms.iter().all(|term| !term.clause.is_empty())));
+}
+
+#[test]
 fn equal_jobs_spread_while_both_clusters_have_room() {
     let plan =
         plan(&Input { clusters: two_small(), waiting: vec![one_core(1), one_core(2)], ..Input::default() });
