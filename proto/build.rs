@@ -3,6 +3,6 @@
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let files = protox::compile(["squadron/link/v1/link.proto"], ["proto"])?;
     println!("cargo:rerun-if-changed=proto");
-    tonic_prost_build::configure().bytes(".").compile_fds(files)?;
+    tonic_prost_build::configure().bytes(".").codec_path("crate::codec::LinkCodec").compile_fds(files)?;
     Ok(())
 }

@@ -2,6 +2,8 @@
 //!
 //! Changes are additive; field numbers are never reused.
 
+pub mod codec;
+
 /// Link protocol, version 1.
 pub mod link {
     #![allow(missing_docs, clippy::all)]
