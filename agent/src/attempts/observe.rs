@@ -33,12 +33,11 @@ pub fn observe(cache: &Cache, logs: &Logs, desired: Option<&Desired>, memory: &M
 }
 
 fn seen(job: &Value, ours: Option<AttemptId>) -> ((String, String), SeenJob) {
-    let state = job["status"]["jobDeploymentStatus"].as_str().unwrap_or_default();
     let seen = SeenJob {
         uid: object::uid(job).to_owned(),
         ours,
         deleting: object::is_deleting(job),
-        ended: matches!(state, "Complete" | "Failed" | "ValidationFailed"),
+        ended: object::has_ended(job),
     };
     ((object::namespace(job).to_owned(), object::name(job).to_owned()), seen)
 }

@@ -283,8 +283,7 @@ async fn list(api: &Api<DynamicObject>, labels: &str) -> kube::Result<Vec<Dynami
 fn held(job: &Value, cluster: &str) -> Option<Held> {
     let annotation = |key: &str| job["metadata"]["annotations"][key].as_str().unwrap_or_default();
     let status = |key: &str| job["status"][key].as_str().unwrap_or_default();
-    let ended = matches!(status("jobDeploymentStatus"), "Complete" | "Failed" | "ValidationFailed");
-    if ended || annotation(CLUSTER_ANNOTATION) != cluster {
+    if object::has_ended(job) || annotation(CLUSTER_ANNOTATION) != cluster {
         return None;
     }
     let shared = job["spec"]["clusterSelector"].as_object().is_some_and(|selector| !selector.is_empty());

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use squadron_ray::view::Object;
+use squadron_ray::{job::is_terminal, view::Object};
 use tokio::task::block_in_place;
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
     answer::{beginning, whole},
     mark::Mark,
 };
-use crate::watch::Kind;
+use crate::watch::{Kind, object::has_ended};
 
 const EVERY: Duration = Duration::from_secs(1);
 /// Largest answer that is read, in bytes.
@@ -101,16 +101,11 @@ pub(super) fn submission(job: &Value) -> &str {
     job["status"]["jobId"].as_str().unwrap_or_default()
 }
 
-fn has_ended(job: &Value) -> bool {
-    let state = job["status"]["jobDeploymentStatus"].as_str().unwrap_or_default();
-    matches!(state, "Complete" | "Failed" | "ValidationFailed")
-}
-
 /// Whether the present try is over: Ray said its last word, another is to follow, or none is.
 fn is_over(job: &Value) -> bool {
     let retries = job["status"]["jobDeploymentStatus"] == "Retrying";
     let verdict = job["status"]["jobStatus"].as_str().unwrap_or_default();
-    retries || has_ended(job) || matches!(verdict, "STOPPED" | "SUCCEEDED" | "FAILED")
+    retries || has_ended(job) || is_terminal(verdict)
 }
 
 async fn ask(shared: &Shared, job: &Object) -> Look {

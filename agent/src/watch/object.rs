@@ -27,6 +27,12 @@ pub fn annotation<'a>(object: &'a Value, key: &str) -> &'a str {
     object["metadata"]["annotations"][key].as_str().unwrap_or_default()
 }
 
+/// Whether a RayJob is over for good.
+pub fn has_ended(job: &Value) -> bool {
+    let state = job["status"]["jobDeploymentStatus"].as_str().unwrap_or_default();
+    matches!(state, "Complete" | "Failed" | "ValidationFailed")
+}
+
 pub fn is_deleting(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Whether Ray's word for a job is final.
-pub(super) fn is_terminal(job_status: &str) -> bool {
+pub fn is_terminal(job_status: &str) -> bool {
     matches!(job_status, "STOPPED" | "SUCCEEDED" | "FAILED")
 }
 

@@ -20,6 +20,7 @@ mod submitter;
 
 use squadron_core::time::Timestamp;
 
+pub use self::end::is_terminal;
 use self::pass::Pass;
 use crate::{
     arrival, names, object,
