@@ -13,7 +13,7 @@ use squadron_proto::{
         control_down::Message as DownMessage, control_up::Message as UpMessage,
     },
 };
-use squadron_store::{cluster::agent::Beat, desired::DesiredRow};
+use squadron_store::{accept::Acceptance, cluster::agent::Beat, desired::DesiredRow};
 use tokio::time::{Instant, sleep_until};
 use tokio_stream::StreamExt as _;
 use tonic::Streaming;
@@ -27,7 +27,7 @@ use super::{
     stream::{End, HELLO_DEADLINE, Outbox, Session, out_of_order, serve},
     told::Teller,
 };
-use crate::{clock, wake::Topic};
+use crate::clock;
 
 /// How often a desired state that could not be read is tried again.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
@@ -123,7 +123,7 @@ impl Control {
             UpMessage::Heartbeat(beat) => self.beat(&beat, out).await,
             UpMessage::FreshToken(token) => self.session.renew(token).await,
             UpMessage::Accept(accept) => {
-                self.accept(&leases::accepted(&accept)).await;
+                self.accept(leases::accepted(&accept)).await;
                 Ok(())
             }
             UpMessage::Resend(_) => {
@@ -153,15 +153,10 @@ impl Control {
         .await
     }
 
-    /// The agent is ready to start attempts; the desired state says when that is committed. A database that is away is
-    /// asked again with the next heartbeat.
-    async fn accept(&self, attempts: &[AttemptId]) {
-        let app = &self.session.service.app;
-        match app.store.accept(self.session.guest.cluster, self.session.epoch, attempts).await {
-            Ok(true) => app.wake.notify(Topic::Desired),
-            Ok(false) => {}
-            Err(error) => tracing::warn!(%error, "accepted attempts wait for the database"),
-        }
+    /// The agent is ready to start attempts; the desired state says when that is committed.
+    async fn accept(&self, attempts: Vec<AttemptId>) {
+        let said = Acceptance { cluster: self.session.guest.cluster, epoch: self.session.epoch, attempts };
+        self.session.service.accepts.take(said).await;
     }
 
     /// An agent that holds no leases starts what it gets, so whatever it may get counts as accepted.
@@ -171,7 +166,7 @@ impl Control {
         let rows = read.ok().filter(|read| !read.withheld).map(|read| read.set).unwrap_or_default();
         let offered: Vec<AttemptId> = rows.iter().filter(|row| open(row)).map(|row| row.id).collect();
         if !offered.is_empty() {
-            self.accept(&offered).await;
+            self.accept(offered).await;
         }
     }
 

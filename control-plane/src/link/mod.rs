@@ -4,6 +4,7 @@
 //! acknowledged before its commit. A database that is away ends no stream: acknowledgements wait, and so do agents.
 //! Fails closed with one constant text; the reason is in the log and the audit. Repaired by the agent's reconnecting.
 
+mod accepts;
 mod beats;
 mod changes;
 mod control;
@@ -38,8 +39,8 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming, service::Routes};
 
 use self::{
-    beats::Beats, changes::Changes, ingest::Batches, leases::Renewals, limit::Limit, registry::Registry,
-    seats::Seats, told::Told,
+    accepts::Accepts, beats::Beats, changes::Changes, ingest::Batches, leases::Renewals, limit::Limit,
+    registry::Registry, seats::Seats, told::Told,
 };
 use crate::state::AppState;
 
@@ -53,6 +54,7 @@ type Down<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 pub struct LinkService {
     app: AppState,
     registry: Registry,
+    accepts: Accepts,
     batches: Batches,
     beats: Beats,
     changes: Changes,
@@ -70,6 +72,7 @@ pub fn router(app: &AppState, stop: CancellationToken) -> axum::Router {
     let service = LinkService {
         app: app.clone(),
         registry: Registry::start(app.clone(), stop.clone()),
+        accepts: Accepts::new(app),
         batches: Batches::default(),
         beats: Beats::start(app.clone(), stop.clone()),
         changes: Changes::new(app),

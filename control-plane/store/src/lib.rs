@@ -5,6 +5,7 @@
 //! again and so must not act on anything but its connection. Fails with [`StoreError`]; a database that cannot be
 //! reached is [`StoreError::Unavailable`], which callers answer with "try again", and the pool reconnects by itself.
 
+pub mod accept;
 pub mod arrival;
 pub mod attempt;
 pub mod audit;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use sqlx::{PgConnection, Row, postgres::PgRow};
 use squadron_core::{
-    id::{AttemptId, ClusterId, Epoch, JobId},
+    id::{AttemptId, ClusterId, JobId},
     lease::{Live, Policy, ProofKind, Renewal},
     time::Timestamp,
 };
@@ -17,9 +17,7 @@ use uuid::Uuid;
 use crate::{
     Result, Store, at,
     attempt::{accepted_by, attempt_id},
-    cluster::{State, lease::lock_renewal},
-    desired::next_generations,
-    failover::unsure,
+    cluster::lease::lock_renewal,
     job::policy,
     stamp_opt,
 };
@@ -90,59 +88,6 @@ impl Store {
     pub async fn last_word(&self, cluster: ClusterId) -> Result<LastWord> {
         self.txn("cluster.last_word", &cluster, |db, cluster| Box::pin(lock_last_word(db, *cluster))).await
     }
-
-    /// The life `epoch` of the cluster's agent is ready to start these attempts: from now on they may run. True if that
-    /// was news; the desired set says so then. An attempt that is closed, let go of or made already is left out, and so
-    /// is everything that a life says that is not in charge, and, while a cluster has yet to tell what it holds, every job that
-    /// may run there.
-    pub async fn accept(&self, cluster: ClusterId, epoch: Epoch, attempts: &[AttemptId]) -> Result<bool> {
-        self.txn("attempt.accept", &(cluster, epoch, attempts), |db, (cluster, epoch, attempts)| {
-            Box::pin(accept(db, *cluster, *epoch, attempts))
-        })
-        .await
-    }
-}
-
-async fn accept(
-    db: &mut PgConnection,
-    cluster: ClusterId,
-    epoch: Epoch,
-    attempts: &[AttemptId],
-) -> Result<bool> {
-    let epoch = i64::try_from(epoch.0).unwrap_or(i64::MAX);
-    let in_charge = sqlx::query(
-        "select 1 from cluster where id = $1 and agent_epoch = $2 and state = $3 for no key update",
-    )
-    .bind(cluster.0)
-    .bind(epoch)
-    .bind(State::Active.word())
-    .fetch_optional(&mut *db)
-    .await?;
-    if in_charge.is_none() {
-        return Ok(false);
-    }
-    let (jobs, numbers) = columns(attempts);
-    // The number is the next one: the cluster's row is locked, and it is counted only if something changes.
-    let accepted = sqlx::query(concat!(
-        "update attempt a set accepted_epoch = $2, changed_generation = c.desired_generation + 1
-         from unnest($3::uuid[], $4::integer[]) as s (job, number), cluster c, job j
-         where c.id = $1 and a.job_id = s.job and a.number = s.number and a.cluster_id = $1 and a.desired
-               and a.ended_at is null and a.created_at is null and a.accepted_epoch is distinct from $2
-               and j.id = a.job_id and (j.submitted_at <= ",
-        unsure!(),
-        ") is not true"
-    ))
-    .bind(cluster.0)
-    .bind(epoch)
-    .bind(jobs)
-    .bind(numbers)
-    .execute(&mut *db)
-    .await?;
-    if accepted.rows_affected() == 0 {
-        return Ok(false);
-    }
-    next_generations(db, std::iter::once(cluster)).await?;
-    Ok(true)
 }
 
 fn held(row: &PgRow) -> Result<Option<Held>> {
