@@ -6,7 +6,6 @@ use squadron_core::{
     silence::{Judge, Word},
     time::Timestamp,
 };
-use squadron_store::cluster::State;
 use uuid::Uuid;
 
 use super::error::{Api, Result};
@@ -14,6 +13,8 @@ use crate::{clock, state::AppState};
 
 const DEFAULT_LIMIT: u32 = 100;
 const MAX_LIMIT: u32 = 500;
+/// Silent clusters that a page names; it counts the others.
+const NAMED: usize = 5;
 
 /// Rows of a page, from what the caller asked for.
 pub fn limit(asked: Option<u32>) -> Result<u32> {
@@ -78,26 +79,44 @@ pub fn silence(app: &AppState) -> Judge {
 
 /// Clusters whose word is old, as clauses.
 pub async fn silent_clusters(app: &AppState) -> Result<Vec<String>> {
-    let silence = silence(app);
-    let active = app.store.clusters().await?.into_iter().filter(|cluster| cluster.state == State::Active);
-    Ok(active
-        .filter_map(|cluster| match silence.word(cluster.last_heard_at) {
+    let unheard = app.store.unheard(silence(app)).await?;
+    Ok(unheard
+        .into_iter()
+        .filter_map(|(name, word)| match word {
             Word::Heard => None,
-            Word::Silent { since } => Some(format!("{} is silent since {}", cluster.name, when(since))),
-            Word::Never => Some(format!("{} was never heard", cluster.name)),
+            Word::Silent { since } => Some(format!("{name} is silent since {}", when(since))),
+            Word::Never => Some(format!("{name} was never heard")),
         })
         .collect())
 }
 
 async fn partial(app: &AppState) -> Result<Option<String>> {
-    let silent = silent_clusters(app).await?;
+    let silent = some(silent_clusters(app).await?);
     Ok((!silent.is_empty()).then(|| format!("{}; rows about it may be out of date", list(&silent))))
+}
+
+/// The first of these clauses, and how many there are besides.
+fn some(mut clauses: Vec<String>) -> Vec<String> {
+    let more = clauses.len().saturating_sub(NAMED);
+    if more > 0 {
+        clauses.truncate(NAMED);
+        clauses.push(format!("{more} more are not heard"));
+    }
+    clauses
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn a_page_names_some_silent_clusters_and_counts_the_others() {
+        let clauses = |count: usize| (0..count).map(|n| format!("c{n} is silent")).collect::<Vec<_>>();
+        assert_eq!(some(clauses(NAMED)), clauses(NAMED));
+        let many = some(clauses(500));
+        assert_eq!((many.len(), many[NAMED].as_str()), (NAMED + 1, "495 more are not heard"));
+    }
 
     #[test]
     fn tokens_and_limits_are_read_strictly() {

@@ -8,12 +8,12 @@ use sqlx::{PgConnection, Row};
 use squadron_core::{
     fencing::{self, Claim, InCharge, Verdict},
     id::{ClusterId, Epoch},
-    silence::{AHEAD_MS, Judge},
+    silence::{AHEAD_MS, Judge, Word},
     time::Timestamp,
 };
 
 use super::{Cluster, State, enrol::set_alarm, lock, parse_jwks, signed, unsigned};
-use crate::{Result, Store, at, audit};
+use crate::{Result, Store, at, audit, stamp_opt};
 
 /// No cluster's desired state changes this often.
 const MOST_GENERATIONS: i64 = 1 << 53;
@@ -155,6 +155,23 @@ impl Store {
                 Ok((ClusterId(row.try_get("id")?), standing))
             })
             .collect()
+    }
+
+    /// Active clusters that are not heard by this judge, by name. Asked with every page of a list, so no others are read.
+    pub async fn unheard(&self, silence: Judge) -> Result<Vec<(String, Word)>> {
+        let rows = sqlx::query(
+            "select name, last_heard_at from cluster
+             where state = $1 and (last_heard_at is null or last_heard_at < $2 or last_heard_at > $3) order by name",
+        )
+        .bind(State::Active.word())
+        .bind(at(silence.now.plus_millis(-silence.after_ms)))
+        .bind(at(silence.now.plus_millis(AHEAD_MS)))
+        .fetch_all(self.pool())
+        .await?;
+        let judged = rows
+            .iter()
+            .map(|row| Ok((row.try_get("name")?, silence.word(stamp_opt(row.try_get("last_heard_at")?)))));
+        judged.collect()
     }
 
     /// Replaces the cluster's key set, if it still is `before`.
