@@ -20,6 +20,7 @@ pub mod meter;
 pub mod name;
 pub mod named;
 pub mod nearest;
+pub mod nesting;
 pub mod placement;
 pub mod preference;
 pub mod quantity;

@@ -7,6 +7,7 @@ use std::{cell::Cell, fmt};
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
+use squadron_core::nesting;
 
 use super::{FieldError, SHORTEN, too_long};
 
@@ -15,9 +16,12 @@ const MOST_BYTES: usize = 2 << 20;
 
 /// Reads the only document of `text`.
 pub(crate) fn read_yaml(text: &str) -> Result<Value, FieldError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if let Some(problem) = too_long(text.len() as u64) {
         return Err(whole(&format!("{problem}; {SHORTEN}")));
     }
+    nesting::check(text)
+        .map_err(|bad| whole(&format!("cannot be read as YAML: {} at line {}", bad.problem, bad.line)))?;
     let budget = Budget { nodes: Cell::new(MOST_NODES), bytes: Cell::new(MOST_BYTES) };
     let mut found = None;
     for document in serde_yaml_ng::Deserializer::from_str(text) {
@@ -150,6 +154,19 @@ mod tests {
         assert_eq!(read_yaml("---\na: 1\n---\n").unwrap(), json!({"a": 1}));
         assert!(read_yaml("a: 1\n---\nb: 2\n").unwrap_err().problem.contains("more than one document"));
         assert_eq!(read_yaml(" \n").unwrap_err().problem, "is empty");
+    }
+
+    #[test]
+    fn a_text_that_is_nested_too_deep_is_refused_at_once() {
+        for level in ["{a: ", "["] {
+            let problem = read_yaml(&level.repeat(50_000)).unwrap_err().problem;
+            assert!(problem.contains("at line 1"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_mark_of_the_byte_order_is_no_part_of_the_text() {
+        assert_eq!(read_yaml("\u{feff}a: 1\n").unwrap(), json!({"a": 1}));
     }
 
     #[test]
