@@ -71,6 +71,19 @@ fn amounts(named: &Map<String, Value>) -> Resources {
     sum
 }
 
+/// What is wrong with an amount of a resource, if anything: it must be one that [`amounts`] can count.
+pub(crate) fn amount_problem(name: &str, text: &str) -> Option<String> {
+    let read = if name == "cpu" { quantity::milli(text) } else { quantity::whole(text) };
+    match read {
+        Err(bad) => Some(bad.to_string()),
+        Ok(amount) if amount < 0 || text.starts_with('-') => Some("must not be negative".to_owned()),
+        Ok(_) if is_gpu(name) && quantity::milli(text).is_ok_and(|milli| milli % 1_000 != 0) => {
+            Some(format!("is {text}, and GPUs are given to pods whole"))
+        }
+        Ok(_) => None,
+    }
+}
+
 /// A quantity may be written as a number or as a string.
 pub(crate) fn quantity_text(amount: &Value) -> String {
     match amount {
@@ -122,6 +135,28 @@ mod tests {
         assert_eq!(of(&json!({"containers": main, "overhead": {"cpu": "250m"}})), (1_250, 1 << 30, 0));
         let pod = json!({"requests": {"cpu": "3", "memory": "2Gi"}});
         assert_eq!(of(&json!({"containers": main, "resources": pod})), (3_000, 2 << 30, 0));
+    }
+
+    #[test]
+    fn amounts_that_cannot_be_counted_are_told() {
+        for (name, text) in [
+            ("cpu", "-1"),
+            ("cpu", "-0.0001"),
+            ("cpu", "1e18"),
+            ("memory", "-1Gi"),
+            ("memory", "64Ei"),
+            ("nvidia.com/gpu", "-8"),
+            ("nvidia.com/gpu", "0.5"),
+            ("nvidia.com/gpu", "1500m"),
+            ("example.com/fpga", "-1"),
+        ] {
+            assert!(amount_problem(name, text).is_some(), "{name}: {text}");
+        }
+        for (name, text) in
+            [("cpu", "0.5"), ("cpu", "100m"), ("memory", "1.5Gi"), ("memory", "1e3"), ("amd.com/gpu", "8")]
+        {
+            assert_eq!(amount_problem(name, text), None, "{name}: {text}");
+        }
     }
 
     #[test]

@@ -121,7 +121,7 @@ fn types_and_quantities_are_checked() {
     );
     refuses(
         &MINIMAL.replace("cpu: 500m", "cpu: 500 milli"),
-        r#"spec.rayClusterSpec.headGroupSpec.template.spec.containers[0].resources.requests.cpu: "500 milli" is no Kubernetes quantity; examples: 500m, 2, 1.5Gi"#,
+        r#"spec.rayClusterSpec.headGroupSpec.template.spec.containers[0].resources.requests.cpu: "500 milli" is no Kubernetes quantity (examples: 500m, 2, 1.5Gi)"#,
     );
     refuses(
         &MINIMAL.replace("rayVersion: \"2.60.0\"", "rayVersion: 2.6"),

@@ -7,7 +7,10 @@ use serde_json::{Map, Value};
 use squadron_core::quantity;
 
 use super::nearest::nearest;
-use crate::{manifest::FieldError, requests::quantity_text};
+use crate::{
+    manifest::FieldError,
+    requests::{amount_problem, quantity_text},
+};
 
 /// More problems than this help nobody.
 const MOST_PROBLEMS: usize = 50;
@@ -134,6 +137,8 @@ fn check_quantity(value: &Value, path: &str, found: &mut Vec<FieldError>) {
             path,
             format!("must be a quantity such as 500m, 2 or 1.5Gi, not {}", kind_of(value)),
         ));
+    } else if let Some(name) = amount_of(path) {
+        found.extend(amount_problem(name, &quantity_text(value)).map(|problem| problem_at(path, problem)));
     } else if !is_port
         && quantity::milli(&quantity_text(value)).is_err()
         && quantity::whole(&quantity_text(value)).is_err()
@@ -141,6 +146,11 @@ fn check_quantity(value: &Value, path: &str, found: &mut Vec<FieldError>) {
         let text: String = quantity_text(value).chars().take(40).collect();
         found.push(problem_at(path, format!("{text:?} is no Kubernetes quantity; examples: 500m, 2, 1.5Gi")));
     }
+}
+
+/// The resource whose amount stands at this path.
+fn amount_of(path: &str) -> Option<&str> {
+    [".requests.", ".limits.", ".overhead."].iter().find_map(|of| path.rsplit_once(of)).map(|(_, name)| name)
 }
 
 fn check_word(value: &Value, schema: &Value, path: &str, found: &mut Vec<FieldError>) {
