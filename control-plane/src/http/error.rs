@@ -82,9 +82,29 @@ impl From<StoreError> for Api {
     fn from(error: StoreError) -> Api {
         match error {
             StoreError::Unavailable(_) | StoreError::Contended(_) => Api::unavailable(&error),
+            _ if error.is_of_a_zero_byte() => Api::new(
+                Code::BadRequest,
+                "a text of the request holds a zero byte, which cannot be kept",
+                "take it out and send the rest again; nothing was changed",
+            ),
             _ => Api::internal(&error),
         }
     }
+}
+
+/// Characters of a person's reason at most.
+const LONGEST_REASON: usize = 1_000;
+
+/// A person's reason, if it is no longer than is kept.
+pub fn reason(text: &str) -> Result<&str> {
+    if text.chars().count() <= LONGEST_REASON {
+        return Ok(text);
+    }
+    Err(Api::new(
+        Code::BadRequest,
+        format!("the reason is longer than {LONGEST_REASON} characters"),
+        "say it in fewer words; nothing was changed",
+    ))
 }
 
 impl From<Denied> for Api {

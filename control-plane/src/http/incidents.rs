@@ -17,7 +17,7 @@ use utoipa::{IntoParams, OpenApi};
 
 use super::{
     auth::Caller,
-    error::{Api, Result},
+    error::{Api, Result, reason},
     page,
     routes::{Access, Routes},
 };
@@ -85,8 +85,9 @@ async fn resolve(
     Json(request): Json<ResolveRequest>,
 ) -> Result<Json<Incident>> {
     let id = id(&incident)?;
-    let entry = caller.entry("incident.resolve", id.0, &request.reason);
-    match app.store.resolve_incident(id, &request.reason, &entry).await? {
+    let why = reason(&request.reason)?;
+    let entry = caller.entry("incident.resolve", id.0, why);
+    match app.store.resolve_incident(id, why, &entry).await? {
         None => return Err(missing(&incident)),
         Some(Err(refused)) => return Err(not_resolved(id, &refused)),
         Some(Ok(version)) => app.wake.changed("incident", id, version),

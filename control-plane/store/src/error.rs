@@ -66,6 +66,16 @@ impl StoreError {
         }
     }
 
+    /// Whether a text of the statement holds a zero byte, which Postgres keeps neither in text (22021) nor in JSON (22P05).
+    pub fn is_of_a_zero_byte(&self) -> bool {
+        match self {
+            StoreError::Database(sqlx::Error::Database(error)) => {
+                matches!(error.code().as_deref(), Some("22021" | "22P05"))
+            }
+            _ => false,
+        }
+    }
+
     /// A row that cannot be read; `problem` is a short phrase.
     pub fn corrupt(table: &'static str, problem: impl Into<String>) -> StoreError {
         StoreError::Corrupt { table, problem: problem.into() }
@@ -145,6 +155,11 @@ mod tests {
         for code in ["22P05", "22001", "23505", "54000"] {
             assert!(raised(&store, code).await.is_of_the_data(), "{code}");
         }
+        for statement in ["select $1::text", "select to_jsonb($1::text)"] {
+            let error = sqlx::query(statement).bind("a\0b").execute(store.pool()).await.unwrap_err();
+            assert!(StoreError::from(error).is_of_a_zero_byte(), "{statement}");
+        }
+        assert!(!raised(&store, "22001").await.is_of_a_zero_byte());
         for code in ["42703", "42501", "XX000", "25P02"] {
             let error = raised(&store, code).await;
             assert!(matches!(error, StoreError::Database(_)) && !error.is_of_the_data(), "{code}: {error:?}");

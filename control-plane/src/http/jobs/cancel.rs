@@ -24,7 +24,7 @@ use crate::{
     clock,
     http::{
         auth::Caller,
-        error::{Api, Result},
+        error::{Api, Result, reason},
         page,
     },
     state::AppState,
@@ -40,9 +40,10 @@ pub async fn cancel(
     Path(job): Path<String>,
     Json(request): Json<CancelRequest>,
 ) -> Result<Json<Job>> {
+    let why = reason(&request.reason)?;
     let row = find_for(&app, &caller, &job).await?;
     caller.may(&app, Action::CancelJob, Object::OwnedBy(&row.owner), &row.id.to_string()).await?;
-    match ask(&app, &caller, row.id, &request.reason).await? {
+    match ask(&app, &caller, row.id, why).await? {
         Some(Ok(()) | Err(Refused::AlreadyStopping)) => {}
         Some(Err(refused)) => return Err(over(&row, &refused)),
         None => return Err(Api::not_found("job", row.id, "squadron list")),
