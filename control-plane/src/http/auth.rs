@@ -137,7 +137,12 @@ fn caller(found: Option<Token>, session: Option<Digest>) -> Result<Caller> {
 fn bearer(headers: &HeaderMap) -> Result<Option<&str>> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let Some(value) = values.next() else { return Ok(None) };
-    let token = value.to_str().ok().and_then(|text| text.strip_prefix("Bearer "));
+    let token = value
+        .to_str()
+        .ok()
+        .and_then(|text| text.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, token)| token);
     match (token, values.next()) {
         (Some(token), None) if token.starts_with(TOKEN_PREFIX) && token.len() <= 200 => Ok(Some(token)),
         _ => Err(unauthenticated()),
@@ -191,4 +196,33 @@ fn unauthenticated() -> Api {
         "the request brings no valid token",
         "sign in with `squadron login`, or ask an administrator for a new token",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_scheme_may_be_written_in_any_case_and_the_token_comes_once() {
+        let token = format!("{TOKEN_PREFIX}abc");
+        let headers = |values: &[String]| -> HeaderMap {
+            values.iter().map(|value| (header::AUTHORIZATION, value.parse().unwrap())).collect()
+        };
+        for scheme in ["Bearer", "bearer", "BEARER"] {
+            let one = headers(&[format!("{scheme} {token}")]);
+            assert_eq!(bearer(&one).unwrap(), Some(token.as_str()));
+        }
+        let twice = [format!("Bearer {token}"), format!("Bearer {token}")];
+        for bad in [
+            &twice[..],
+            &[format!("Basic {token}")],
+            std::slice::from_ref(&token),
+            &[format!("Bearer  {token}")],
+        ] {
+            let mut all = HeaderMap::new();
+            bad.iter().for_each(|value| _ = all.append(header::AUTHORIZATION, value.parse().unwrap()));
+            assert!(bearer(&all).is_err(), "{bad:?}");
+        }
+    }
 }
