@@ -1,11 +1,16 @@
 //! Table: a CSV file with a header, row by row, each value with the place where it stands.
 //!
-//! Bounded: bytes after decompression, rows, columns and the length of a field. A quote that never closes therefore ends
-//! as a field that is too long, and a gzip bomb as a file that is too large.
+//! Bounded: bytes after decompression, rows, columns, the length of a row and of a field. A quote that never closes therefore
+//! ends as a row that is too long, and a gzip bomb as a file that is too large. Every row ends with a newline here: the last one
+//! gets one, and a carriage return before it belongs to no value, so lines are counted as an editor counts them.
 
-use std::io::{BufReader, Read};
+use std::{
+    cell::Cell,
+    io::{BufReader, Read},
+    rc::Rc,
+};
 
-use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder};
+use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder, Terminator};
 use flate2::read::MultiGzDecoder;
 
 /// Bytes of a file, after decompression.
@@ -13,6 +18,8 @@ pub const MAX_BYTES: u64 = 2 << 30;
 const MAX_ROWS: u64 = 5_000_000;
 const MAX_COLUMNS: usize = 256;
 const MAX_FIELD: usize = 1_024;
+/// Bytes that are read for one row at most.
+const MAX_ROW: usize = MAX_COLUMNS * (MAX_FIELD + 4);
 /// Characters of a value that a refusal repeats.
 const SHOWN: usize = 40;
 
@@ -48,6 +55,10 @@ pub(super) struct Table<'a> {
     columns: Vec<String>,
     record: ByteRecord,
     rows: u64,
+    /// Where the row begins; counts from 1.
+    line: u64,
+    /// Bytes that were read since the row before.
+    taken: Rc<Cell<usize>>,
 }
 
 impl<'a> Table<'a> {
@@ -55,10 +66,15 @@ impl<'a> Table<'a> {
     pub(super) fn open(file: &str, source: impl Read + 'a) -> Result<Self, Refused> {
         let whole =
             |reason: String| Refused { file: file.to_owned(), line: 0, column: String::new(), reason };
-        let plain = unpacked(source).map_err(|error| whole(format!("cannot be read: {error}")))?;
-        let reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(plain);
-        let mut table =
-            Table { file: file.to_owned(), reader, columns: Vec::new(), record: ByteRecord::new(), rows: 0 };
+        let taken = Rc::default();
+        let plain = unpacked(source, &taken).map_err(|error| whole(format!("cannot be read: {error}")))?;
+        let reader = ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .terminator(Terminator::Any(b'\n'))
+            .from_reader(plain);
+        let (file, record) = (file.to_owned(), ByteRecord::new());
+        let mut table = Table { file, reader, columns: Vec::new(), record, rows: 0, line: 0, taken };
         if !table.advance()? {
             return Err(whole("the file is empty; its first line must name the columns".to_owned()));
         }
@@ -99,10 +115,20 @@ impl<'a> Table<'a> {
 
     /// Goes on to the next row; false at the end. Blank lines are passed over.
     pub(super) fn advance(&mut self) -> Result<bool, Refused> {
-        let more = self.reader.read_byte_record(&mut self.record).map_err(|error| self.damage(&error))?;
-        if !more {
-            return Ok(false);
+        loop {
+            self.taken.set(0);
+            let more = self.reader.read_byte_record(&mut self.record).map_err(|error| self.damage(&error))?;
+            if !more {
+                return Ok(false);
+            }
+            if self.record.len() > 1 || !matches!(self.record.as_slice(), b"" | b"\r") {
+                break;
+            }
         }
+        // Blank lines before it count; behind a row of one line the reader stands at the next.
+        let is_one_line = !self.record.as_slice().contains(&b'\n');
+        let stood = self.record.position().map_or(0, csv::Position::line);
+        self.line = if is_one_line { self.reader.position().line() - 1 } else { stood };
         self.rows += 1;
         if self.rows > MAX_ROWS {
             return Err(self.refuse("", format!("more than {MAX_ROWS} rows")));
@@ -122,6 +148,8 @@ impl<'a> Table<'a> {
     /// The value of a column in this row, without blanks around it. Empty means unknown.
     pub(super) fn text(&self, column: usize) -> Result<&str, Refused> {
         let bytes = self.record.get(column).unwrap_or_default();
+        let is_last = column + 1 == self.record.len();
+        let bytes = bytes.strip_suffix(b"\r").filter(|_| is_last).unwrap_or(bytes);
         let text = std::str::from_utf8(bytes)
             .map_err(|_| self.refuse_at(column, "the value is not UTF-8".to_owned()))?;
         if text.chars().any(char::is_control) {
@@ -180,7 +208,7 @@ impl<'a> Table<'a> {
     }
 
     pub(super) fn line(&self) -> u64 {
-        self.record.position().map_or(0, csv::Position::line)
+        self.line
     }
 
     fn refuse(&self, column: &str, reason: String) -> Refused {
@@ -198,22 +226,22 @@ impl<'a> Table<'a> {
 }
 
 /// The text of a file that may be gzipped, no longer than the limit.
-fn unpacked<'a>(mut source: impl Read + 'a) -> std::io::Result<Box<dyn Read + 'a>> {
+fn unpacked<'a>(mut source: impl Read + 'a, taken: &Rc<Cell<usize>>) -> std::io::Result<Box<dyn Read + 'a>> {
     let mut start = Vec::with_capacity(2);
     source.by_ref().take(2).read_to_end(&mut start)?;
     let gzipped = start == [0x1f, 0x8b];
     let joined = BufReader::new(std::io::Cursor::new(start).chain(source));
-    Ok(if gzipped {
-        Box::new(Bounded { inner: MultiGzDecoder::new(joined), left: MAX_BYTES })
-    } else {
-        Box::new(Bounded { inner: joined, left: MAX_BYTES })
-    })
+    let plain: Box<dyn Read + 'a> =
+        if gzipped { Box::new(MultiGzDecoder::new(joined)) } else { Box::new(joined) };
+    let bounded = Bounded { inner: plain, left: MAX_BYTES, taken: taken.clone() };
+    Ok(Box::new(bounded.chain(&b"\n"[..])))
 }
 
-/// Fails, instead of ending quietly, where a file goes on past the limit.
+/// Fails, instead of ending quietly, where a file or a row goes on past its limit.
 struct Bounded<R> {
     inner: R,
     left: u64,
+    taken: Rc<Cell<usize>>,
 }
 
 impl<R: Read> Read for Bounded<R> {
@@ -223,6 +251,12 @@ impl<R: Read> Read for Bounded<R> {
             .left
             .checked_sub(count as u64)
             .ok_or_else(|| std::io::Error::other(format!("it is larger than {MAX_BYTES} bytes")))?;
+        self.taken.set(self.taken.get() + count);
+        if self.taken.get() > MAX_ROW {
+            return Err(std::io::Error::other(format!(
+                "a row is longer than {MAX_ROW} bytes; is a quote left open?"
+            )));
+        }
         Ok(count)
     }
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::io::Write;
+use std::io::{Read, Write};
 
 use super::*;
 
@@ -85,6 +85,32 @@ fn bad_jobs_are_refused_with_line_column_and_reason() {
     for (rows, refusal) in cases {
         assert_eq!(jobs(&format!("{head}{rows}\n")).unwrap_err(), format!("jobs.csv, {refusal}"));
     }
+}
+
+#[test]
+fn lines_are_counted_as_an_editor_counts_them() {
+    let head = "job,submit_s,duration_s,gpus,team";
+    for (text, line) in [
+        (format!("{head}\r\na,0,1,1,t\r\nb,0,x,1,t\r\n"), 3),
+        (format!("{head}\n\n\nb,0,x,1,t\n"), 4),
+        (format!("{head}\r\n\r\nb,0,x,1,t"), 3),
+        (format!("\n\n{head}\n\nb,0,x,1,t"), 5),
+        (format!("{head}\n\"a\nb\",0,1,1,t\n"), 2),
+    ] {
+        assert!(jobs(&text).unwrap_err().starts_with(&format!("jobs.csv, line {line}, ")), "{text:?}");
+    }
+    let twice = jobs(&format!("{head}\r\na,0,1,1,t\r\n\r\na,0,1,1,t")).unwrap_err();
+    assert_eq!(twice, "jobs.csv, line 4, column job: \"a\": the job was already given in line 2");
+    assert_eq!(jobs(&format!("{head}\r\na,0,1,1,red\r\n")).unwrap().teams, ["red"]);
+    assert!(jobs(&format!("{head}\n,,,,\n")).is_err(), "a row of nothing is no blank line");
+}
+
+#[test]
+fn a_quote_that_stays_open_ends_as_a_row_that_is_too_long() {
+    let endless = std::io::repeat(b'\n');
+    let text = b"job,submit_s,duration_s,gpus,team\n\"a".chain(endless);
+    let refused = read_jobs("jobs.csv", text).unwrap_err();
+    assert!(refused.reason.contains("is a quote left open?"), "{refused}");
 }
 
 #[test]
