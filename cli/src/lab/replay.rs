@@ -58,10 +58,11 @@ pub struct ReplayArgs {
 }
 
 pub fn run(args: &ReplayArgs, app: &App) -> Result<Exit, Failure> {
+    spare_input(args)?;
     let trace = read_jobs(&args.jobs.to_string_lossy(), open(&args.jobs)?).map_err(|why| refused(&why))?;
     let fleet = read_fleet(&args.fleet.to_string_lossy(), open(&args.fleet)?).map_err(|why| refused(&why))?;
     let mut runs = Vec::new();
-    for seed in (args.seed..).take(usize::try_from(args.seeds).unwrap_or(1)) {
+    for seed in (0..args.seeds).map(|number| args.seed.wrapping_add(number)) {
         let wanted = args.per_job.as_deref().filter(|_| runs.is_empty());
         runs.push(one_seed(args.policy, seed, &trace, &fleet, wanted)?);
     }
@@ -69,6 +70,17 @@ pub fn run(args: &ReplayArgs, app: &App) -> Result<Exit, Failure> {
     let text = if args.json { json(&figures)? } else { table(&figures) };
     app.out.data(&text)?;
     Ok(Exit::Ok)
+}
+
+/// Refuses to write over what is read.
+fn spare_input(args: &ReplayArgs) -> Result<(), Failure> {
+    let Some(out) = args.per_job.as_deref().and_then(|path| path.canonicalize().ok()) else { return Ok(()) };
+    let is_input = |path: &PathBuf| path.canonicalize().is_ok_and(|input| input == out);
+    if [&args.jobs, &args.fleet].into_iter().any(is_input) {
+        let problem = format!("--per-job would write over {}; nothing was replayed", out.display());
+        return Err(Failure::usage(problem).next("name another file"));
+    }
+    Ok(())
 }
 
 fn one_seed(
@@ -126,4 +138,29 @@ fn table(figures: &Figures) -> String {
         ("share error", format!("{:.4}", figures.share_error)),
     ];
     rows.map(|(name, value)| format!("{name:<30}{value}\n")).concat()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_never_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("jobs.csv"), "").unwrap();
+        std::os::unix::fs::symlink("jobs.csv", path("link.csv")).unwrap();
+        let args = |per_job: &str| ReplayArgs {
+            jobs: path("jobs.csv"),
+            fleet: path("fleet.csv"),
+            policy: "default".parse().unwrap(),
+            seed: u64::MAX,
+            seeds: 2,
+            json: false,
+            per_job: Some(path(per_job)),
+        };
+        assert!(spare_input(&args("jobs.csv")).is_err() && spare_input(&args("link.csv")).is_err());
+        assert!(spare_input(&args("runs.csv")).is_ok());
+    }
 }
