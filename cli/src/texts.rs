@@ -136,49 +136,69 @@ fn read_path(path: &str) -> Result<Vec<(String, String)>, Failure> {
     if !Path::new(path).is_dir() {
         return read_file(path).map(|text| vec![(path.to_owned(), text)]);
     }
-    let files =
-        files_in(path).map_err(|error| Failure::usage(format!("cannot read {path}")).because(error))?;
+    let files = files_in(path)?;
     if files.is_empty() {
         return Err(Failure::usage(format!("{path} has no file that ends in .yaml, .yml or .json")));
     }
     files.into_iter().map(|file| Ok((file.clone(), read_file(&file)?))).collect()
 }
 
-/// Files of a folder that are YAML by their name, in the order of their names; not those of folders in it.
-fn files_in(folder: &str) -> io::Result<Vec<String>> {
+/// Files of a folder that are YAML by their name, in the order of their names; not those of folders in it. With `--prune` a file
+/// that were left out would remove what it declares, so one that cannot be looked at is refused, and so are too many.
+fn files_in(folder: &str) -> Result<Vec<String>, Failure> {
+    let unread = |error: io::Error| Failure::usage(format!("cannot read {folder}")).because(error);
     let mut files = Vec::new();
-    for entry in fs::read_dir(folder)?.take(MOST_FILES) {
-        let path = entry?.path();
-        let is_yaml = path.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json");
-        if is_yaml && path.is_file() {
-            files.push(path.display().to_string());
+    for entry in fs::read_dir(folder).map_err(unread)? {
+        let path = entry.map_err(unread)?.path();
+        if !is_yaml(&path) || path.is_dir() {
+            continue;
+        }
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(Failure::usage(format!("{} is no file; nothing was sent", path.display())));
+        }
+        files.push(path.display().to_string());
+        if files.len() > MOST_FILES {
+            let problem = format!("{folder} has more than {MOST_FILES} files; nothing was sent");
+            return Err(
+                Failure::usage(problem).next("put several things into one file, or apply some of the files")
+            );
         }
     }
     files.sort();
     Ok(files)
 }
 
+fn is_yaml(path: &Path) -> bool {
+    let end = path.extension().unwrap_or_default();
+    ["yaml", "yml", "json"].iter().any(|yaml| end.eq_ignore_ascii_case(yaml))
+}
+
 fn read_file(path: &str) -> Result<String, Failure> {
-    let file = File::open(path).map_err(|error| {
+    let unread = |error: io::Error| {
         Failure::usage(format!("cannot read {path}"))
             .because(error)
             .next("give a file, a folder with YAML files, or - for stdin")
-    })?;
-    text_of(path, file)
+    };
+    text_of(path, File::open(path).map_err(unread)?)
 }
 
 fn text_of(name: &str, input: impl Read) -> Result<String, Failure> {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let most = LONGEST as u64;
     input
         .take(most + 1)
-        .read_to_string(&mut text)
+        .read_to_end(&mut bytes)
         .map_err(|error| Failure::usage(format!("cannot read {name}")).because(error))?;
-    if text.len() > LONGEST {
+    if bytes.len() > LONGEST {
         let problem = format!("{name} is longer than {} KiB; nothing was sent", most / 1024);
         return Err(Failure::usage(problem).next("apply it in parts"));
     }
-    Ok(text)
+    String::from_utf8(bytes).map_err(|bad| {
+        let before = &bad.as_bytes()[..bad.utf8_error().valid_up_to()];
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        Failure::usage(format!("{name}:{line}: the text is no UTF-8; nothing was sent"))
+            .next("save it as UTF-8, and see that it is a text")
+    })
 }
 
 #[cfg(test)]
@@ -219,6 +239,49 @@ mod tests {
             ["dir/b.yaml:4 (document 1): queue c", "a.yaml:3 (document 1)", "queue old"]
         );
         assert_eq!(told.detail, "the policy is refused: dir/b.yaml:4 (document 1): queue c: bad");
+    }
+
+    /// A folder with these files.
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        files.iter().for_each(|(name, text)| fs::write(folder.path().join(name), text).unwrap());
+        folder
+    }
+
+    fn read(folder: &tempfile::TempDir) -> Result<usize, String> {
+        let path = folder.path().display().to_string();
+        Texts::read(&[path])
+            .map(|texts| texts.declared.policy.queues.len())
+            .map_err(|failure| format!("{failure:?}"))
+    }
+
+    #[test]
+    fn every_yaml_file_of_a_folder_is_read_or_none() {
+        let (a, b) = (queue("a"), queue("b"));
+        let two = folder(&[("a.yaml", &a), ("b.YML", &b), ("README.md", "no yaml: [")]);
+        fs::create_dir(two.path().join("old.yaml")).unwrap();
+        assert_eq!(read(&two), Ok(2));
+        std::os::unix::fs::symlink("nowhere", two.path().join("c.yaml")).unwrap();
+        assert!(read(&two).unwrap_err().contains("c.yaml"), "with --prune what it declares would go");
+    }
+
+    #[test]
+    fn too_many_files_are_refused_and_others_do_not_count() {
+        let many = folder(&[]);
+        for number in 0..MOST_FILES {
+            fs::write(many.path().join(format!("q{number}.yaml")), queue(&format!("q{number}"))).unwrap();
+            fs::write(many.path().join(format!("q{number}.md")), "").unwrap();
+        }
+        assert_eq!(read(&many), Ok(MOST_FILES));
+        fs::write(many.path().join("more.yaml"), queue("more")).unwrap();
+        assert!(read(&many).unwrap_err().contains("more than 1000 files"));
+    }
+
+    #[test]
+    fn a_text_that_is_no_utf_8_is_told_with_its_line_and_one_that_is_too_long_with_its_length() {
+        let told = |bytes: &[u8]| format!("{:?}", text_of("a.yaml", bytes).unwrap_err());
+        assert!(told(b"a: 1\nb: \xff\n").contains("a.yaml:2: the text is no UTF-8"));
+        assert!(told("\u{20ac}".repeat(600_000).as_bytes()).contains("longer than 1024 KiB"));
     }
 
     #[test]
