@@ -86,6 +86,20 @@ struct What {
     output: ItemFormat,
 }
 
+impl What {
+    /// The texts; one that says nothing prunes nothing.
+    fn texts(&self) -> Result<Texts, Failure> {
+        let texts = Texts::read(&self.files)?;
+        if self.prune && texts.declared.is_empty() {
+            let problem = "the text declares nothing, and --prune would remove everything; nothing was sent";
+            return Err(
+                Failure::usage(problem).next("look at what was read; name at least one thing that stays")
+            );
+        }
+        Ok(texts)
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum DryRun {
     Client,
@@ -93,7 +107,7 @@ enum DryRun {
 }
 
 pub async fn apply(args: ApplyArgs, app: &App) -> Result<Exit, Failure> {
-    let texts = Texts::read(&args.what.files)?;
+    let texts = args.what.texts()?;
     if args.dry_run == Some(DryRun::Client) {
         app.out.data(&checked(&texts)?)?;
         return Ok(Exit::Ok);
@@ -102,7 +116,7 @@ pub async fn apply(args: ApplyArgs, app: &App) -> Result<Exit, Failure> {
 }
 
 pub async fn diff(args: DiffArgs, app: &App) -> Result<Exit, Failure> {
-    let texts = Texts::read(&args.what.files)?;
+    let texts = args.what.texts()?;
     put(&args.what, &texts, true, app).await
 }
 
@@ -121,7 +135,8 @@ async fn put(what: &What, texts: &Texts, dry_run: bool, app: &App) -> Result<Exi
         app.client()?.put_policy(texts.text.clone(), &query).await.map_err(|error| told(error, texts))?;
     let colour = app.out.colour;
     app.out.data(&item(&reply, what.output, || changes(&reply.changes, colour)))?;
-    app.out.note(&outcome(&reply));
+    let nothing = "the text declares nothing; nothing to change".to_owned();
+    app.out.note(&if texts.declared.is_empty() { nothing } else { outcome(&reply) });
     Ok(Exit::Ok)
 }
 

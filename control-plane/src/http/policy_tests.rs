@@ -134,6 +134,20 @@ async fn only_administrators_declare_policy() {
 }
 
 #[tokio::test]
+async fn a_text_that_says_nothing_prunes_nothing() {
+    let room = Room::new().await;
+    room.put("", POLICY).await;
+    let before = room.policy().await;
+    for text in ["", "# nothing\n", "null\n", "kind: List\napiVersion: v1\nitems: []\n"] {
+        let (status, refused) = room.put("?prune=true", text).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{text:?}: {refused}");
+        assert!(refused["detail"].as_str().unwrap().contains("everything would be removed"), "{refused}");
+        assert_eq!(room.put("", text).await.0, StatusCode::OK, "without prune it changes nothing");
+    }
+    assert_eq!(room.policy().await, before);
+}
+
+#[tokio::test]
 async fn pruning_removes_what_is_not_named_and_never_a_queue_with_jobs() {
     let room = Room::new().await;
     room.put("", POLICY).await;

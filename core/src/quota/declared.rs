@@ -84,6 +84,20 @@ pub(super) struct Item {
 }
 
 impl Declared {
+    /// The text says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Refuses to prune by a text that says nothing: it mostly comes from a command that failed, and everything would go.
+    pub fn pruned_by(self, prune: bool) -> Result<Declared, Vec<Problem>> {
+        if !prune || !self.is_empty() {
+            return Ok(self);
+        }
+        let problem = "declares nothing, and with prune everything would be removed; name at least one thing that stays";
+        Err(vec![Problem { place: None, path: String::new(), problem: problem.to_owned() }])
+    }
+
     /// The policy that this text makes of `current`. With `prune` only what it names stays, and
     /// [`DEFAULT_QUEUE`], as if nothing were said about it.
     pub fn onto(&self, current: &Policy, prune: bool) -> Policy {
