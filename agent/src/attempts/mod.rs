@@ -119,7 +119,10 @@ impl Attempts {
     async fn pass(&mut self, wanted: &mut watch::Receiver<Option<Desired>>, fences: &mut Fences) -> Passed {
         let begun = Instant::now();
         let desired = wanted.borrow_and_update().clone();
-        if let Err(error) = block_in_place(|| self.store.keep_desired(desired.as_ref())) {
+        let news = desired.as_ref().filter(|desired| self.store.is_news(desired));
+        if let Some(news) = news
+            && let Err(error) = block_in_place(|| self.store.keep_desired(news))
+        {
             tracing::error!(%error, "a desired state cannot be stored; it is not applied yet");
             return Passed::FAILED;
         }
@@ -341,6 +344,9 @@ impl Attempts {
     }
 
     fn remember(&mut self, phases: &[(AttemptId, Option<Phase>)]) -> bool {
+        if phases.is_empty() {
+            return true;
+        }
         let stored = block_in_place(|| self.store.remember(phases));
         stored.inspect_err(|error| tracing::error!(%error, "what was done cannot be stored")).is_ok()
     }

@@ -116,11 +116,13 @@ impl Store {
         self.desired.clone()
     }
 
+    /// Whether it is another than is stored.
+    pub fn is_news(&self, desired: &Desired) -> bool {
+        self.desired.as_ref() != Some(desired)
+    }
+
     /// Stores a desired state, and remembers its new attempts: whatever becomes of them, their end will be told.
-    pub fn keep_desired(&mut self, desired: Option<&Desired>) -> Result<(), DiskError> {
-        let Some(desired) = desired.filter(|desired| self.desired.as_ref() != Some(*desired)) else {
-            return Ok(());
-        };
+    pub fn keep_desired(&mut self, desired: &Desired) -> Result<(), DiskError> {
         let new = desired.attempts.keys().filter(|id| self.memory.get(**id).is_none());
         let phases: Vec<_> = new.map(|id| (*id, Some(Phase::Wanted))).collect();
         self.rewrite_if_long()?;

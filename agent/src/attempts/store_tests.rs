@@ -23,11 +23,11 @@ fn wanted(number: u32, accepted_by: Option<u64>) -> (AttemptId, DesiredAttempt) 
 fn what_was_held_for_another_cluster_id_is_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::load(folder.path(), cluster(1)).unwrap();
-    store.keep_desired(Some(&Desired::of(57, []))).unwrap();
+    store.keep_desired(&Desired::of(57, [])).unwrap();
     drop(store);
     let mut added_again = Store::load(folder.path(), cluster(2)).unwrap();
     assert!(added_again.desired().is_none(), "generation 57 of the old id would outrank the new one's first");
-    added_again.keep_desired(Some(&Desired::of(1, []))).unwrap();
+    added_again.keep_desired(&Desired::of(1, [])).unwrap();
     assert_eq!(Store::load(folder.path(), cluster(2)).unwrap().desired().unwrap().generation, 1);
 }
 
@@ -94,7 +94,7 @@ fn a_journal_that_restarts_found_long_is_shortened() {
     };
     let mut longest = 0;
     for generation in 1..=9 {
-        store.keep_desired(Some(&held(generation))).unwrap();
+        store.keep_desired(&held(generation)).unwrap();
         longest = longest.max(size());
         store = Store::load(folder.path(), cluster(1)).unwrap();
         assert_eq!(store.desired(), Some(held(generation)));
@@ -106,7 +106,7 @@ fn a_journal_that_restarts_found_long_is_shortened() {
 fn damage_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::load(folder.path(), cluster(1)).unwrap();
-    store.keep_desired(Some(&Desired::of(7, []))).unwrap();
+    store.keep_desired(&Desired::of(7, [])).unwrap();
     store.remember(&[(attempt(1), Some(Phase::Created))]).unwrap();
     std::fs::write(folder.path().join("held.jsonl"), "{\n{}\n").unwrap();
     assert!(Store::load(folder.path(), cluster(1)).is_err());
@@ -119,9 +119,9 @@ fn a_change_costs_what_changed() {
     let size = || std::fs::metadata(folder.path().join("held.jsonl")).unwrap().len();
     let set =
         |accepted: Option<u64>| (0..500).map(move |number| wanted(number, accepted.filter(|_| number == 7)));
-    store.keep_desired(Some(&Desired::of(1, set(None)))).unwrap();
+    store.keep_desired(&Desired::of(1, set(None))).unwrap();
     let before = size();
-    store.keep_desired(Some(&Desired::of(2, set(Some(3))))).unwrap();
+    store.keep_desired(&Desired::of(2, set(Some(3)))).unwrap();
     assert!(size() - before < 400, "{} bytes for one attempt of 500", size() - before);
     assert_eq!(Store::load(folder.path(), cluster(1)).unwrap().desired(), store.desired());
 }
@@ -147,7 +147,7 @@ proptest! {
             match op {
                 Op::Keep(set) => {
                     let set = set.into_iter().map(|(number, accepted)| wanted(number, accepted));
-                    store.keep_desired(Some(&Desired::of(generation, set))).unwrap();
+                    store.keep_desired(&Desired::of(generation, set)).unwrap();
                 }
                 Op::Remember(phases) => {
                     let phase = |(number, kept): (u32, bool)| (attempt(number), kept.then_some(Phase::Created));

@@ -115,17 +115,15 @@ impl Spool {
         Reader::new(self.index.clone(), stream, after)
     }
 
-    /// The control plane committed everything of `stream` up to `seq`. Files go before anything is written, because on
-    /// a full disk only that makes room.
-    pub fn acknowledge(&self, stream: Stream, seq: u64) -> Result<(), DiskError> {
-        let (done, acked) = {
-            let mut index = self.index();
-            let done = index.ack(stream, seq);
-            (done, index.acked())
-        };
-        if done.is_empty() {
-            return Ok(());
-        }
+    /// The control plane committed everything of `stream` up to `seq`. Answers the files that nobody needs any more, mostly none.
+    #[must_use]
+    pub fn acknowledge(&self, stream: Stream, seq: u64) -> Vec<PathBuf> {
+        self.index().ack(stream, seq)
+    }
+
+    /// Removes files that nobody needs. They go before anything is written, because on a full disk only that makes room.
+    pub fn remove(&self, done: &[PathBuf]) -> Result<(), DiskError> {
+        let acked = self.index().acked();
         let removed: Vec<Result<(), DiskError>> = done.iter().map(|path| disk::remove(path)).collect();
         self.space.notify_one();
         acked::keep_acked(&self.folder, &acked);

@@ -51,10 +51,18 @@ impl Reader {
         Reader { index, stream, after, place: None }
     }
 
+    /// Whether there is something to read; the disk is not asked.
+    pub fn is_behind(&self) -> bool {
+        !matches!(self.next(), Next::Nothing)
+    }
+
+    fn next(&self) -> Next {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner).after(self.stream, self.after)
+    }
+
     /// The next records, of about `most_bytes`. An empty list means: ask again.
     pub fn read(&mut self, most_bytes: usize) -> Result<Chunk, DiskError> {
-        let next = self.index.lock().unwrap_or_else(PoisonError::into_inner).after(self.stream, self.after);
-        match next {
+        match self.next() {
             Next::Nothing => Ok(Chunk::Nothing),
             Next::Gap { first, last } => {
                 self.after = last;

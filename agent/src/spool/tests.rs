@@ -176,7 +176,8 @@ async fn an_acknowledgement_frees_a_disk_that_takes_no_note_of_it() {
     let (spool, _task) = Spool::start(folder.path(), 2, LIMITS, index);
     let before = segments(folder.path()).len();
     let_no_note_be_written(folder.path());
-    spool.acknowledge(FACTS, 30).unwrap();
+    let done = spool.acknowledge(FACTS, 30);
+    spool.remove(&done).unwrap();
     assert!(segments(folder.path()).len() < before, "the acknowledged files are gone");
     assert_eq!(spool.load().records, 20);
 }

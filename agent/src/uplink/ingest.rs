@@ -34,6 +34,8 @@ const OUTBOX: usize = 8;
 /// Bytes of records in one batch, before compression.
 const BATCH: usize = 512 * 1024;
 const LEVEL: i32 = 1;
+/// As many are packed where they are; another thread would cost more.
+const SMALL: usize = 16 * 1024;
 /// Batches in flight: one that is being committed, and the next.
 const FLYING: usize = 2;
 /// How often the token's age is looked at.
@@ -131,6 +133,9 @@ impl Sender<'_> {
             let after = self.committed.get(&stream).copied().unwrap_or(0);
             let spool = &self.ends.spool;
             let reader = self.readers.entry(stream).or_insert_with(|| spool.reader(stream, after));
+            if !reader.is_behind() {
+                continue;
+            }
             match block_in_place(|| reader.read(BATCH)).map_err(LinkError::at("read the spool"))? {
                 Chunk::Nothing => {}
                 Chunk::Records(records) if records.is_empty() => return Ok(true),
@@ -144,8 +149,14 @@ impl Sender<'_> {
     async fn send_batch(&mut self, stream: Stream, records: Vec<Record>) -> Result<(), LinkError> {
         let (first, last) = (records[0].seq, records[records.len() - 1].seq);
         let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
-        let packed = tokio::task::spawn_blocking(move || pack(records)).await;
-        let zstd = packed.map_err(LinkError::at("pack a batch"))?.map_err(LinkError::at("pack a batch"))?;
+        let bytes: usize = records.iter().map(Record::framed_len).sum();
+        let packed = if bytes <= SMALL {
+            pack(records)
+        } else {
+            let packed = tokio::task::spawn_blocking(move || pack(records)).await;
+            packed.map_err(LinkError::at("pack a batch"))?
+        };
+        let zstd = packed.map_err(LinkError::at("pack a batch"))?;
         self.flying.entry(stream).or_default().push_back((last, zstd.len()));
         let class = class(stream.class).into();
         let batch = Batch { epoch: stream.epoch, class, first_seq: first, count, zstd: zstd.into() };
@@ -185,7 +196,11 @@ impl Sender<'_> {
                 flying.pop_front();
             }
         }
-        block_in_place(|| self.ends.spool.acknowledge(stream, mark.seq))
+        let done = self.ends.spool.acknowledge(stream, mark.seq);
+        if done.is_empty() {
+            return Ok(());
+        }
+        block_in_place(|| self.ends.spool.remove(&done))
             .map_err(LinkError::at("delete what was acknowledged"))
     }
 
@@ -226,7 +241,7 @@ impl Sender<'_> {
 
 fn pack(records: Vec<Record>) -> std::io::Result<Vec<u8>> {
     let records = records.into_iter().map(wire).collect();
-    zstd::encode_all(Records { records }.encode_to_vec().as_slice(), LEVEL)
+    zstd::bulk::compress(&Records { records }.encode_to_vec(), LEVEL)
 }
 
 /// A record whose payload cannot be read goes up without one, and the control plane puts it aside with a reason.
