@@ -54,7 +54,7 @@ pub async fn upload(
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if announced.is_some_and(|bytes: u64| bytes >= MOST_BYTES) {
         upload::discard(body).await;
-        return Err(too_large(announced));
+        return Err(too_large());
     }
     upload::receive(&app, &caller.actor.subject, &name, body).await
 }
@@ -76,17 +76,13 @@ fn check(protocol: &str, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Ray's words for a package over the limit.
-pub fn too_large(bytes: Option<u64>) -> Refusal {
-    let mib = |bytes: u64| format!("{}.{:02}MiB", bytes >> 20, ((bytes & 0xf_ffff) * 100) >> 20);
-    let size = bytes.map_or_else(String::new, |bytes| format!(" ({})", mib(bytes)));
+/// A head's words for a package over its limit, and what helps.
+pub fn too_large() -> Refusal {
     Refusal::Ray(
-        StatusCode::INTERNAL_SERVER_ERROR,
+        StatusCode::PAYLOAD_TOO_LARGE,
         format!(
-            "ValueError: Package size{size} exceeds the maximum size of {}. To exclude large files, add them to \
-             '.gitignore' or '.rayignore' files, or use the 'excludes' option in the runtime_env, or provide a URI of \
-             a remote zip file.",
-            mib(MOST_BYTES)
+            "Maximum request body size {MOST_BYTES} exceeded. To exclude large files, add them to '.gitignore' or \
+             '.rayignore' files, or use the 'excludes' option in the runtime_env, or provide a URI of a remote zip file."
         ),
     )
 }
@@ -111,16 +107,5 @@ mod tests {
         }
         assert!(check("s3", "a.zip").is_err());
         assert!(check("gcs", &format!("{}.zip", "a".repeat(300))).is_err());
-    }
-
-    #[test]
-    fn sizes_read_as_ray_writes_them() {
-        let Refusal::Ray(status, text) = too_large(Some(600 << 20)) else { unreachable!("Ray's words") };
-        assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
-        assert!(
-            text.starts_with(
-                "ValueError: Package size (600.00MiB) exceeds the maximum size of 512.00MiB. To"
-            )
-        );
     }
 }

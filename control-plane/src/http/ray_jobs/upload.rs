@@ -20,10 +20,12 @@ use super::{
 };
 use crate::{clock, state::AppState};
 
-/// A package must be smaller, in bytes: the limit of Ray's own store, into which it goes in the end.
-pub const MOST_BYTES: u64 = 512 << 20;
+/// A package must be smaller, in bytes: a head's dashboard takes no greater request, and into one it goes in the end.
+pub const MOST_BYTES: u64 = 100 << 20;
 /// What one person may keep here at a time, in bytes. Packages that nobody uses go after a week.
-const MOST_KEPT: u64 = 32 * MOST_BYTES;
+const MOST_KEPT: u64 = 16 << 30;
+/// Of a body that is refused so much is read, in bytes. Ray's client sends no greater one.
+const DISCARDED: u64 = 2 << 30;
 /// Bytes of one row.
 const CHUNK: usize = 1 << 20;
 /// A body that brings nothing for this long is given up.
@@ -56,11 +58,11 @@ pub async fn receive(app: &AppState, owner: &str, name: &str, body: Body) -> Res
 }
 
 /// Reads a body that is refused anyway, so that its sender gets to hear why: a client that still writes when the
-/// connection closes reports that instead. What is longer than a few packages hears nothing.
+/// connection closes reports that instead. What is longer still hears nothing.
 pub async fn discard(body: Body) {
     let mut parts = body.into_data_stream();
     let mut read = 0;
-    while read < 4 * MOST_BYTES
+    while read < DISCARDED
         && let Ok(Some(Ok(part))) = tokio::time::timeout(IDLE, parts.next()).await
     {
         read += part.len() as u64;
@@ -120,7 +122,7 @@ impl Writer<'_> {
     async fn take(&mut self, part: &Bytes) -> Result<()> {
         self.bytes += part.len() as u64;
         if self.bytes >= MOST_BYTES {
-            return Err(too_large(None));
+            return Err(too_large());
         }
         self.digest.update(part);
         self.buffer.extend_from_slice(part);
