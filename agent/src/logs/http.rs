@@ -25,6 +25,8 @@ const LIMIT: usize = 16 * 1024 * 1024;
 const CHUNK: usize = 64 * 1024;
 /// How often the last look after the job's end is tried.
 const LAST_LOOKS: u32 = 5;
+/// Characters of a reason at most.
+const WHY: usize = 300;
 /// The last line of a log that is longer.
 const CUT: &[u8] = b"\n[squadron: the log goes on; in HTTPMode no more than its first 16 MiB are kept]\n";
 
@@ -32,13 +34,11 @@ const CUT: &[u8] = b"\n[squadron: the log goes on; in HTTPMode no more than its 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Look {
     /// The log, and whether it goes on beyond what is read.
-    Log {
-        text: String,
-        is_cut: bool,
-    },
+    Log { text: String, is_cut: bool },
     /// There is no dashboard or no submission yet.
     Nowhere,
-    Failed,
+    /// It could not be read, for this reason.
+    Failed(String),
 }
 
 /// One submission's log, and how far it was taken. A RayJob that Ray tries again gets a new one.
@@ -81,13 +81,15 @@ impl Reader {
         let over = is_over(job);
         self.last_looks += u32::from(over);
         let look = ask(shared, job).await;
-        let mut at_end = over && (look != Look::Failed || self.last_looks >= LAST_LOOKS);
-        if let Look::Log { text, is_cut } = &look {
-            let new = new_bytes(text, *is_cut, self.mark.taken());
-            if !take(shared, source, &mut self.mark, &new).await {
-                return false;
-            }
-            at_end |= *is_cut;
+        let is_last = over && self.last_looks >= LAST_LOOKS;
+        let (new, at_end) = match look {
+            Look::Log { text, is_cut } => (new_bytes(&text, is_cut, self.mark.taken()), over || is_cut),
+            Look::Nowhere => (Vec::new(), over),
+            Look::Failed(why) if is_last => (unread(&why), true),
+            Look::Failed(_) => (Vec::new(), false),
+        };
+        if !take(shared, source, &mut self.mark, &new).await {
+            return false;
         }
         if at_end {
             shared.note_read(&source.uid, &self.submission);
@@ -114,14 +116,24 @@ async fn ask(shared: &Shared, job: &Object) -> Look {
     match shared.dashboards.logs(dashboard, id, LIMIT).await {
         Ok(((200, body), is_cut)) => {
             let text = if is_cut { beginning(&body) } else { whole(&body) };
-            text.map_or(Look::Failed, |text| Look::Log { text, is_cut })
+            let unread = || Look::Failed("the dashboard's answer is none that Ray gives".to_owned());
+            text.map_or_else(unread, |text| Look::Log { text, is_cut })
         }
-        Ok(_) => Look::Failed,
-        Err(error) => {
-            tracing::debug!(%error, "the driver's log cannot be read");
-            Look::Failed
-        }
+        Ok(((code, body), _)) => Look::Failed(format!("the dashboard answered {code}: {}", last_line(&body))),
+        Err(error) => Look::Failed(error.to_string()),
     }
+}
+
+/// The last line of an answer: of a Python traceback the error itself.
+fn last_line(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    line.unwrap_or_default().chars().take(WHY).collect()
+}
+
+/// The end of a log whose rest nobody could read. Ray gives no log that holds a byte that is not UTF-8.
+fn unread(why: &str) -> Vec<u8> {
+    format!("\n[squadron: the log, or its end, could not be read from Ray: {why}]\n").into_bytes()
 }
 
 /// What of the log is new after `taken` bytes. The note at a cut log's end counts as its last bytes, so that a restart
@@ -265,6 +277,24 @@ mod tests {
         following.await.unwrap();
         assert!(bench.logs.0.is_read("u", "two"));
         assert_eq!(*lock(&bench.taken), "a long first log\nbye\n2nd\n");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_log_that_ray_cannot_give_ends_with_the_reason() {
+        let texts: Texts = Arc::new(Mutex::new(vec![("one", "step 1\n")]));
+        let mut bench = Bench::new(texts.clone()).await;
+        bench.becomes("Running", "one", "RUNNING");
+        let logs = bench.logs.clone();
+        let following = tokio::spawn(async move { follow(&logs.0, &source()).await });
+        bench.until(|taken| taken == "step 1\n").await;
+        lock(&texts).clear();
+        bench.becomes("Complete", "one", "SUCCEEDED");
+        following.await.unwrap();
+        let told =
+            "\n[squadron: the log, or its end, could not be read from Ray: the dashboard answered 503: ";
+        assert!(lock(&bench.taken).starts_with(&format!("step 1\n{told}")), "{}", lock(&bench.taken));
+        let traceback = b"Traceback\n  File x\nUnicodeDecodeError: 'utf-8' codec can't decode byte 0xff\n\n";
+        assert_eq!(last_line(traceback), "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff");
     }
 
     #[test]
