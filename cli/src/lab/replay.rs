@@ -126,7 +126,7 @@ fn table(figures: &Figures) -> String {
     let hours = |seconds: f64| format!("{:.2} h", seconds / 3_600.0);
     let rows = [
         ("policy", format!("{}{model}", figures.policy)),
-        ("jobs", format!("{}, {} fit no cluster", figures.jobs, figures.jobs_that_never_fit)),
+        ("jobs", jobs(figures)),
         ("offered load", format!("{:.3}", figures.offered_load)),
         ("mean completion", hours(figures.mean_completion_s)),
         ("mean wait", hours(figures.mean_wait_s)),
@@ -140,10 +140,25 @@ fn table(figures: &Figures) -> String {
     rows.map(|(name, value)| format!("{name:<30}{value}\n")).concat()
 }
 
+/// How many ran, and what became of the other rows.
+fn jobs(figures: &Figures) -> String {
+    let text = format!("{}, {} fit no cluster", figures.jobs, figures.jobs_that_never_fit);
+    match figures.jobs_without_duration {
+        0 => text,
+        left_out => format!("{text}, {left_out} rows without a duration were left out"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn rows_that_were_left_out_are_told() {
+        let figures = Figures { jobs: 3, jobs_without_duration: 2, ..Figures::default() };
+        assert!(table(&figures).contains("3, 0 fit no cluster, 2 rows without a duration were left out\n"));
+    }
 
     #[test]
     fn what_is_read_is_never_written_over() {
