@@ -16,7 +16,7 @@ const QUEUE: &str = "research";
 const FIRST: [&str; 2] = ["forecast", "embeddings"];
 const THIRD: &str = "evaluation";
 /// How long a job of the demo may take on a machine that does other things besides.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(900);
 
 /// Runs it.
 pub fn run() -> Result<()> {
@@ -24,6 +24,8 @@ pub fn run() -> Result<()> {
     crate::ready()?;
     chapter("clusters, control plane, agents: 25 minutes the first time, a minute afterwards");
     let stage = Stage::set(Spec::demo(), &|part| println!("-- {part}"))?;
+    chapter("it is up, and while jobs run it can be looked at");
+    reach(&stage)?;
     chapter("a queue and a price sheet");
     queue(&stage)?;
     show(&stage, &["prices", "apply", "-f", "demo/prices.yaml"])?;
@@ -105,13 +107,19 @@ fn finished(stage: &Stage, job: &str) -> Result<()> {
     println!("{}", lines[lines.len().saturating_sub(3)..].join("\n"));
     show(stage, &["usage", "--by", "team,job"])?;
     show(stage, &["cluster", "list"])?;
+    chapter("it is all still running");
+    reach(stage)?;
+    println!("stop      make demo-down");
+    Ok(())
+}
+
+/// Says how to look at it.
+fn reach(stage: &Stage) -> Result<()> {
     let ca = stage.data().join("tls/ca.crt");
     let token_file = stage.data().join("admin.token");
-    chapter("it is all still running");
     println!("console   {}/jobs#token={}", stage.server(), stage.token()?);
     println!("by hand   export SQUADRON_SERVER={} SQUADRON_CA={}", stage.server(), ca.display());
     println!("          export SQUADRON_TOKEN=$(cat {})", token_file.display());
     println!("          target/debug/squadron list");
-    println!("stop      make demo-down");
     Ok(())
 }
