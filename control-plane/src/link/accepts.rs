@@ -3,9 +3,8 @@
 //! Invariant: nothing is lost by a turn that fails: what it held is committed alone. What the database cannot take then is said
 //! again by its agent, with a heartbeat.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
-use squadron_core::id::ClusterId;
 use squadron_store::{Result, accept::Acceptance};
 
 use crate::{state::AppState, together::Together, wake::Topic};
@@ -30,7 +29,7 @@ impl Accepts {
         let app = self.app.clone();
         let work = move |all: Vec<Acceptance>| {
             let app = app.clone();
-            async move { commit(&app, &all).await.ok().map(|_news| vec![(); all.len()]) }
+            async move { commit(&app, &all).await.ok().map(|()| vec![(); all.len()]) }
         };
         if self.desk.ask(said.clone(), work).await.is_none()
             && let Err(error) = commit(&self.app, &[said]).await
@@ -41,10 +40,9 @@ impl Accepts {
 }
 
 /// The desired state tells the agents.
-async fn commit(app: &AppState, said: &[Acceptance]) -> Result<BTreeSet<ClusterId>> {
-    let news = app.store.accept_all(said).await?;
-    if !news.is_empty() {
+async fn commit(app: &AppState, said: &[Acceptance]) -> Result<()> {
+    if !app.store.accept(said).await?.is_empty() {
         app.wake.notify(Topic::Desired);
     }
-    Ok(news)
+    Ok(())
 }

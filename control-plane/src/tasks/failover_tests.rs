@@ -16,6 +16,7 @@ use squadron_store::{
     job::{JobRow, advance},
     testing::{
         fixture::{self, NOW},
+        link,
         pair::Pair,
     },
 };
@@ -242,13 +243,13 @@ async fn what_was_placed_before_starts_only_when_no_cluster_is_left_that_may_hol
     let offered = fleet.set(fleet.there).await;
     assert!(!offered.withheld && offered.set.iter().any(|row| row.id == fleet.first()), "{offered:?}");
     let first = [fleet.first()];
-    let accept = || fleet.app.store.accept(fleet.there, Epoch(1), &first);
-    assert!(!accept().await.unwrap(), "the next attempt may run on the other cluster");
+    let accept = || link::accept(&fleet.app.store, fleet.there, 1, &first);
+    assert!(!accept().await, "the next attempt may run on the other cluster");
     let second = AttemptId { number: 2, ..fleet.first() };
     fleet.tell(fleet.elsewhere, vec![fleet.holds(&[second], &[]).await, running(second)]).await;
     let found = fleet.row(fleet.job).await;
     assert_eq!((found.state, found.attempt), (JobState::Running, 2), "{}", found.sentence);
-    assert!(!accept().await.unwrap() && fleet.set(fleet.there).await.set.is_empty());
+    assert!(!accept().await && fleet.set(fleet.there).await.set.is_empty());
 }
 
 #[tokio::test]
@@ -259,7 +260,7 @@ async fn when_the_last_cluster_has_told_what_was_placed_before_starts() {
     fleet.tell(fleet.elsewhere, vec![fleet.holds(&[], &[]).await]).await;
     let after = fleet.set(fleet.there).await.moment;
     assert!(after.unmarked > before.unmarked, "streams send the whole set again");
-    assert!(fleet.app.store.accept(fleet.there, Epoch(1), &[fleet.first()]).await.unwrap());
+    assert!(link::accept(&fleet.app.store, fleet.there, 1, &[fleet.first()]).await);
 }
 
 #[tokio::test]

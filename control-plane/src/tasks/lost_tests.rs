@@ -12,7 +12,7 @@ use squadron_store::{
     StoreError,
     cluster::lease::Asked,
     job::{JobRow, NewJob},
-    testing::{crowd, fixture},
+    testing::{crowd, fixture, link},
 };
 use uuid::Uuid;
 
@@ -86,7 +86,7 @@ impl Fleet {
         dispatch::pass(&self.app, self.holder).await.unwrap();
         let attempt = squadron_core::id::AttemptId { job: new.id, number: 1 };
         if accepted {
-            assert!(self.app.store.accept(self.east, Epoch(1), &[attempt]).await.unwrap());
+            assert!(link::accept(&self.app.store, self.east, 1, &[attempt]).await);
         }
         assert_eq!(self.row(new.id).await.state, JobState::Assigned);
         new.id
@@ -144,7 +144,7 @@ async fn what_was_never_accepted_moves_after_its_grant() {
     assert_eq!(fleet.row(job).await.state, JobState::Queued);
     assert_eq!(fleet.proof(job).await, ProofKind::NeverAccepted.word());
     let attempt = squadron_core::id::AttemptId { job, number: 1 };
-    let late = fleet.app.store.accept(fleet.east, Epoch(1), &[attempt]).await.unwrap();
+    let late = link::accept(&fleet.app.store, fleet.east, 1, &[attempt]).await;
     assert!(!late, "an acceptance that comes later starts nothing");
 }
 

@@ -26,16 +26,10 @@ pub struct Acceptance {
 }
 
 impl Store {
-    /// The same for one cluster.
-    pub async fn accept(&self, cluster: ClusterId, epoch: Epoch, attempts: &[AttemptId]) -> Result<bool> {
-        let one = Acceptance { cluster, epoch, attempts: attempts.to_vec() };
-        Ok(self.accept_all(&[one]).await?.contains(&cluster))
-    }
-
     /// From now on these attempts may run; answers the clusters for which that was news, whose desired sets say so. An attempt that
     /// is closed, let go of or made already is left out, and so is everything that a life says that is not in charge, and, while
     /// a cluster has yet to tell what it holds, every job that may run there.
-    pub async fn accept_all(&self, said: &[Acceptance]) -> Result<BTreeSet<ClusterId>> {
+    pub async fn accept(&self, said: &[Acceptance]) -> Result<BTreeSet<ClusterId>> {
         self.txn("attempt.accept", said, |db, said| {
             Box::pin(async move {
                 let led = in_charge(db, said).await?;
@@ -121,7 +115,7 @@ mod tests {
             says(east, 1, &[at_east]),
             says(west, 1, &[]),
         ];
-        let news = store.accept_all(&said).await.unwrap();
+        let news = store.accept(&said).await.unwrap();
         assert_eq!(
             news,
             BTreeSet::from([east, north]),
@@ -134,7 +128,7 @@ mod tests {
             let set = store.desired(cluster).await.unwrap().set;
             assert_eq!(set[0].accepted_by, (grew == 1).then_some(Epoch(1)));
         }
-        assert_eq!(store.accept_all(&said).await.unwrap(), BTreeSet::new(), "said twice is no news");
-        assert_eq!(store.accept_all(&[]).await.unwrap(), BTreeSet::new());
+        assert_eq!(store.accept(&said).await.unwrap(), BTreeSet::new(), "said twice is no news");
+        assert_eq!(store.accept(&[]).await.unwrap(), BTreeSet::new());
     }
 }

@@ -60,7 +60,7 @@ async fn a_stream_gets_the_whole_set_once_and_then_what_changed() {
     let second = given(&store, east, "b").await;
     assert_eq!(follow(&store, east, &mut sender).await, [(false, vec![(second, true)], vec![])]);
     fixture::execute(&store, "update cluster set agent_epoch = $1 where name = 'east'", 3).await;
-    assert!(store.accept(east, Epoch(3), &[first, second]).await.unwrap());
+    assert!(testing::link::accept(&store, east, 3, &[first, second]).await);
     let mut both = vec![(first, false), (second, false)];
     both.sort_unstable();
     assert_eq!(follow(&store, east, &mut sender).await, [(false, both, vec![])], "manifests travel once");

@@ -1,10 +1,10 @@
 //! What tests of the link need to see and to have.
 
 use sqlx::Row;
-use squadron_core::id::{AttemptId, ClusterId};
+use squadron_core::id::{AttemptId, ClusterId, Epoch};
 
 use super::fixture::queued;
-use crate::Store;
+use crate::{Store, accept::Acceptance};
 
 /// Record number and kernel line of every fact of an epoch, by number.
 #[allow(clippy::missing_panics_doc, reason = "a test without its database cannot go on")]
@@ -30,6 +30,13 @@ const NOTE: [&str; 2] = [
     "update attempt set changed_generation = c.desired_generation, first_generation = c.desired_generation
      from cluster c where c.id = $1 and job_id = $2",
 ];
+
+/// Whether it is news that a life of the cluster's agent is ready to start these attempts.
+#[allow(clippy::missing_panics_doc, reason = "a test without its database cannot go on")]
+pub async fn accept(store: &Store, cluster: ClusterId, epoch: u64, attempts: &[AttemptId]) -> bool {
+    let said = Acceptance { cluster, epoch: Epoch(epoch), attempts: attempts.to_vec() };
+    store.accept(&[said]).await.expect("an acceptance").contains(&cluster)
+}
 
 /// A job whose first attempt the cluster should hold; what changed is not noted, as older control planes do.
 pub async fn assigned(store: &Store, cluster: ClusterId, name: &str) -> AttemptId {

@@ -3,7 +3,10 @@
 use squadron_control_plane::wake::Topic;
 use squadron_core::id::{ClusterId, Epoch};
 use squadron_proto::link::{Accept, AttemptRef, DesiredState, control_down, control_up};
-use squadron_store::{cluster::lease::Asked, testing::link::assigned};
+use squadron_store::{
+    cluster::lease::Asked,
+    testing::link::{accept, assigned},
+};
 
 use crate::{agent::Control, plane::Plane};
 
@@ -70,7 +73,7 @@ async fn an_attempt_is_offered_then_accepted_then_may_start() {
     let go = desired(&mut control).await;
     assert!(go.generation > offered.generation);
     assert_eq!(go.attempts[0].accepted_by, Some(1));
-    let again = store.accept(agent.cluster.parse().unwrap(), Epoch(1), &[attempt]).await.unwrap();
+    let again = accept(store, agent.cluster.parse().unwrap(), 1, &[attempt]).await;
     assert!(!again, "said twice is no news");
     plane.stop().await;
 }
