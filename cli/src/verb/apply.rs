@@ -90,13 +90,12 @@ impl What {
     /// The texts; one that says nothing prunes nothing.
     fn texts(&self) -> Result<Texts, Failure> {
         let texts = Texts::read(&self.files)?;
-        if self.prune && texts.declared.is_empty() {
-            let problem = "the text declares nothing, and --prune would remove everything; nothing was sent";
-            return Err(
-                Failure::usage(problem).next("look at what was read; name at least one thing that stays")
-            );
+        match texts.declared.check_prune(self.prune) {
+            Ok(()) => Ok(texts),
+            Err(problems) => Err(Failure::usage("this is no text to prune by; nothing was sent")
+                .fields(problems.iter().map(|problem| texts.field(problem)).collect())
+                .next("look at what was read; a command before it may have failed")),
         }
-        Ok(texts)
     }
 }
 

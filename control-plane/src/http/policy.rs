@@ -68,7 +68,8 @@ async fn put(
     Query(query): Query<PolicyQuery>,
     body: String,
 ) -> Result<Json<PolicyReply>> {
-    let declared = yaml::read(&body).and_then(|said| said.pruned_by(query.prune)).map_err(refused)?;
+    let declared = yaml::read(&body).map_err(refused)?;
+    declared.check_prune(query.prune).map_err(refused)?;
     let wish = Wish { declared, entry: caller.entry("policy.put", "policy", ""), query };
     let done =
         app.store.txn("policy.put", &wish, |db, wish| Box::pin(bring(db, wish))).await.map_err(raced)?;

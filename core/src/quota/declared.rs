@@ -90,9 +90,9 @@ impl Declared {
     }
 
     /// Refuses to prune by a text that says nothing: it mostly comes from a command that failed, and everything would go.
-    pub fn pruned_by(self, prune: bool) -> Result<Declared, Vec<Problem>> {
+    pub fn check_prune(&self, prune: bool) -> Result<(), Vec<Problem>> {
         if !prune || !self.is_empty() {
-            return Ok(self);
+            return Ok(());
         }
         let problem = "declares nothing, and with prune everything would be removed; name at least one thing that stays";
         Err(vec![Problem { place: None, path: String::new(), problem: problem.to_owned() }])

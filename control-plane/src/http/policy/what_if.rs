@@ -58,7 +58,8 @@ pub async fn of_text(
     Query(query): Query<WhatIfQuery>,
     body: String,
 ) -> Result<Json<WhatIf>> {
-    let declared = yaml::read(&body).and_then(|said| said.pruned_by(query.prune)).map_err(refused)?;
+    let declared = yaml::read(&body).map_err(refused)?;
+    declared.check_prune(query.prune).map_err(refused)?;
     let seat = looks::seat().await?;
     let input = submit::counted_fleet(&app).await?;
     Ok(Json(compare(&app, seat, input, &declared, query.prune).await?))
