@@ -260,14 +260,20 @@ mod tests {
         }
     }
 
-    #[tokio::test(flavor = "multi_thread")]
-    async fn a_second_try_gives_its_log_from_its_beginning_and_each_is_read_to_its_end() {
-        let texts: Texts = Arc::new(Mutex::new(vec![("one", "a long first log\n")]));
+    /// A job that runs, and whose log is followed and taken so far.
+    async fn running(log: &'static str) -> (Bench, Texts, tokio::task::JoinHandle<()>) {
+        let texts: Texts = Arc::new(Mutex::new(vec![("one", log)]));
         let mut bench = Bench::new(texts.clone()).await;
         bench.becomes("Running", "one", "RUNNING");
         let logs = bench.logs.clone();
         let following = tokio::spawn(async move { follow(&logs.0, &source()).await });
-        bench.until(|taken| taken == "a long first log\n").await;
+        bench.until(|taken| taken == log).await;
+        (bench, texts, following)
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_second_try_gives_its_log_from_its_beginning_and_each_is_read_to_its_end() {
+        let (mut bench, texts, following) = running("a long first log\n").await;
         assert!(!bench.logs.0.is_read("u", "one"));
         *lock(&texts) = vec![("one", "a long first log\nbye\n")];
         bench.becomes("Retrying", "one", "FAILED");
@@ -281,12 +287,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_log_that_ray_cannot_give_ends_with_the_reason() {
-        let texts: Texts = Arc::new(Mutex::new(vec![("one", "step 1\n")]));
-        let mut bench = Bench::new(texts.clone()).await;
-        bench.becomes("Running", "one", "RUNNING");
-        let logs = bench.logs.clone();
-        let following = tokio::spawn(async move { follow(&logs.0, &source()).await });
-        bench.until(|taken| taken == "step 1\n").await;
+        let (mut bench, texts, following) = running("step 1\n").await;
         lock(&texts).clear();
         bench.becomes("Complete", "one", "SUCCEEDED");
         following.await.unwrap();

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use crate::{
     meter::{Rate, currency::minor_digits, overlap},
     name::{ClusterName, K8sName},
+    nesting,
     time::Timestamp,
 };
 
@@ -95,7 +96,7 @@ impl Sheet {
         if text.len() > MAX_BYTES {
             return Err(refuse("line 1", format!("the sheet is larger than {MAX_BYTES} bytes")));
         }
-        crate::nesting::check(text).map_err(|bad| refuse(&format!("line {}", bad.line), bad.problem))?;
+        nesting::check(text).map_err(|bad| refuse(&format!("line {}", bad.line), bad.problem))?;
         let raw: RawSheet = serde_yaml_ng::from_str(text).map_err(|error| unreadable(&error))?;
         let mut problems = check_head(&raw);
         let prices = check_prices(&raw.prices, &mut problems);
