@@ -14,7 +14,7 @@ mod preemption;
 pub mod standing;
 pub mod yaml;
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use serde::{Deserialize, Serialize};
 
@@ -44,8 +44,8 @@ pub const ORDINARY: u32 = 1_000;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Flavor {
     pub name: String,
-    /// A node with all of these labels has this flavor; the first flavor that matches, in the order of their names.
-    /// Empty matches every node.
+    /// A node with all of these labels has this flavor, unless another goes before it ([`Flavor::rank`]). Empty matches every
+    /// node.
     pub node_labels: BTreeMap<String, String>,
     /// What pods that ask for GPUs and are charged to it put up with besides what their templates say.
     #[serde(default)]
@@ -58,6 +58,14 @@ pub struct Flavor {
 
 fn ordinary() -> u32 {
     ORDINARY
+}
+
+impl Flavor {
+    /// A node that has the labels of several has the flavor that is least by this: the one with the most labels, then the first
+    /// by name.
+    pub(crate) fn rank(&self) -> (Reverse<usize>, &str) {
+        (Reverse(self.node_labels.len()), &self.name)
+    }
 }
 
 /// Without a name, on every node, and ordinary.

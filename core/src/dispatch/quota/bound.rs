@@ -47,7 +47,7 @@ pub fn lift(clusters: &mut [Cluster], policy: &Policy) {
 impl Flavors {
     /// A flavor's own tolerations, and the taint of nodes that can be taken away where the flavor names such nodes.
     fn lifts(&self, flavor: usize, taint: &Taint) -> bool {
-        let Flavor { node_labels, tolerations, .. } = &self.0[flavor];
+        let Flavor { node_labels, tolerations, .. } = self.get(flavor);
         tolerations.iter().any(|one| one.tolerates(taint)) || taint.names_spot() && name_spot(node_labels)
     }
 
@@ -65,15 +65,15 @@ impl Flavors {
         by_flavor.into_iter().map(bind).collect()
     }
 
-    /// The labels of the flavor, and what sets its nodes apart from those of flavors that come before it by name: of those that
-    /// share a label with it, though nodes of them may come only later, and of those whose nodes have its labels as well.
+    /// The labels of the flavor, and what sets its nodes apart from those of flavors that go before it: of those that share a
+    /// label with it, though nodes of them may come only later, and of those whose nodes have its labels as well.
     fn terms(&self, flavor: usize, faces: &[&Face]) -> Terms {
-        let ours = &self.0[flavor].node_labels;
+        let ours = &self.get(flavor).node_labels;
         let near = |other: &Labels| {
             other.iter().any(|(key, value)| ours.get(key) == Some(value))
                 || faces.iter().any(|face| has_all(face, ours) && has_all(face, other))
         };
-        let before = self.0[..flavor].iter().map(|before| &before.node_labels);
+        let before = self.before(flavor).map(|before| &before.node_labels);
         let mut terms: Terms = vec![ours.iter().map(|(key, value)| requirement(key, "In", value)).collect()];
         for other in before.filter(|other| may_have_both(ours, other) && near(other)) {
             terms =
@@ -100,7 +100,7 @@ impl Flavors {
 
     /// What the flavor says, and the well-known taints of its nodes.
     fn tolerations(&self, flavor: usize, nodes: &[&Face]) -> Vec<Toleration> {
-        let mut all = self.0[flavor].tolerations.clone();
+        let mut all = self.get(flavor).tolerations.clone();
         let known = |taint: &&Taint| is_gpu(&taint.key);
         let taints = nodes.iter().flat_map(|face| face.lifted.iter().chain(face.taints.iter().filter(known)));
         for taint in taints.collect::<BTreeSet<_>>() {

@@ -28,16 +28,18 @@ fn flavors_of(quotas: &Quotas, queue: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_node_has_the_first_flavor_by_name_whose_labels_it_has() {
-    let any = Flavor { name: "any".into(), ..Flavor::default() };
-    let later = Flavor { name: "zz".into(), ..Flavor::default() };
-    let mut declared = policy(&[]);
-    declared.flavors.extend([later, any.clone()]);
-    let node = gpu_node("n0", 1);
-    let name = |flavors: &Flavors| flavors.of(&node.face).map(|flavor| flavors.name(flavor).to_owned());
-    assert_eq!(name(&Flavors::new(&declared.flavors)).as_deref(), Some("any"));
-    declared.flavors.retain(|flavor| *flavor != any);
-    assert_eq!(name(&Flavors::new(&declared.flavors)).as_deref(), Some("h100"));
+fn a_node_has_the_flavor_with_the_most_labels_that_it_has_and_then_the_first_by_name() {
+    let of = |declared: &[Flavor]| {
+        let flavors = Flavors::new(declared);
+        let own = flavors.of(&gpu_node("n0", 1).face).map(|flavor| flavors.name(flavor).to_owned());
+        own.unwrap_or_default()
+    };
+    let default = Flavor { name: "default-flavor".into(), ..Flavor::default() };
+    let h100 = policy(&[]).flavors.into_iter().find(|flavor| flavor.name == "h100").unwrap();
+    let twin = Flavor { name: "aa".into(), ..h100.clone() };
+    assert_eq!(of(std::slice::from_ref(&default)), "default-flavor");
+    assert_eq!(of(&[default.clone(), h100.clone()]), "h100");
+    assert_eq!(of(&[default, h100, twin]), "aa");
 }
 
 #[test]

@@ -67,16 +67,12 @@ fn odd(one: &Toleration) -> Option<String> {
     (!legal).then(|| format!("{} names no taint; write a key, and a value if the taint has one", shown()))
 }
 
-/// The first flavor by name counts, so one whose labels are among ours and whose name comes first takes all our nodes.
+/// Of two flavors with the same labels one would have all their nodes.
 fn shadowed(flavor: &Flavor, all: &[Flavor]) -> Option<Fault> {
-    let takes_all = |other: &&Flavor| {
-        other.name < flavor.name
-            && other.node_labels.iter().all(|(key, value)| flavor.node_labels.get(key) == Some(value))
-    };
-    let first = all.iter().filter(takes_all).min_by_key(|other| &other.name)?;
+    let same = |other: &&Flavor| other.node_labels == flavor.node_labels && other.name < flavor.name;
+    let first = all.iter().filter(same).min_by_key(|other| &other.name)?;
     let problem = format!(
-        "is the flavor of no node: every node with its labels is of {} already, whose name comes first; give that one \
-         more labels, or a name that comes later",
+        "is the flavor of no node: {} has the same labels and a name that comes first; give one of them more labels",
         first.name
     );
     Some(Fault::new(Noun::Flavor, &flavor.name, "nodeLabels", problem))

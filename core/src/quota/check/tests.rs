@@ -188,10 +188,13 @@ fn weights_and_flavors_that_could_never_count_are_refused() {
             "flavor h100, weight: is greater than 1000000"
         ]
     );
-    let shadowed = faults(|policy| policy.flavors.push(flavor("any", &[])));
-    assert_eq!(shadowed.len(), 1, "{shadowed:?}");
-    assert!(shadowed[0].starts_with("flavor h100, nodeLabels: is the flavor of no node: "), "{shadowed:?}");
-    assert_eq!(faults(|policy| policy.flavors.push(flavor("other", &[]))), [""; 0]);
+    assert_eq!(faults(|policy| policy.flavors.push(flavor("any", &[]))), [""; 0]);
+    let twins = faults(|policy| policy.flavors.extend([flavor("any", &[]), flavor("other", &[])]));
+    assert_eq!(twins.len(), 1, "{twins:?}");
+    assert!(
+        twins[0].starts_with("flavor other, nodeLabels: is the flavor of no node: any has "),
+        "{twins:?}"
+    );
 }
 
 #[test]
