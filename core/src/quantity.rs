@@ -2,10 +2,14 @@
 //!
 //! Source: the `Quantity` grammar of apimachinery. Rounds up, as the scheduler does; refuses what it cannot hold.
 
-/// Why a text is no quantity.
+/// Why a text is no quantity that can be counted; at most 40 characters of the text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0:?} is no Kubernetes quantity (examples: 500m, 2, 1.5Gi)")]
-pub struct BadQuantity(pub String);
+pub enum BadQuantity {
+    #[error("{0:?} is no Kubernetes quantity (examples: 500m, 2, 1.5Gi)")]
+    NoQuantity(String),
+    #[error("{0:?} is more than can be counted")]
+    TooGreat(String),
+}
 
 /// `text` in thousandths, rounded up: `"1.5"` is 1500, `"100m"` is 100.
 pub fn milli(text: &str) -> Result<i64, BadQuantity> {
@@ -19,17 +23,19 @@ pub fn whole(text: &str) -> Result<i64, BadQuantity> {
 
 /// `value × scale`, rounded away from zero for positive values.
 fn scaled(text: &str, scale: i128) -> Result<i64, BadQuantity> {
-    let bad = || BadQuantity(text.chars().take(40).collect());
+    let shown = || text.chars().take(40).collect();
+    let (bad, great) = (|| BadQuantity::NoQuantity(shown()), || BadQuantity::TooGreat(shown()));
     let split = text.find(|c: char| !matches!(c, '0'..='9' | '.' | '+' | '-')).unwrap_or(text.len());
     let (number, suffix) = text.split_at(split);
     let (digits, decimals) = decimal(number).ok_or_else(bad)?;
-    let (multiplier, divisor) = suffix_ratio(suffix).ok_or_else(bad)?;
+    let (multiplier, divisor) =
+        suffix_ratio(suffix).ok_or_else(|| if is_great_exponent(suffix) { great() } else { bad() })?;
     let numerator =
-        digits.checked_mul(multiplier).and_then(|value| value.checked_mul(scale)).ok_or_else(bad)?;
+        digits.checked_mul(multiplier).and_then(|value| value.checked_mul(scale)).ok_or_else(great)?;
     let denominator =
-        10_i128.checked_pow(decimals).and_then(|ten| ten.checked_mul(divisor)).ok_or_else(bad)?;
+        10_i128.checked_pow(decimals).and_then(|ten| ten.checked_mul(divisor)).ok_or_else(great)?;
     let rounded_up = numerator.div_euclid(denominator) + i128::from(numerator.rem_euclid(denominator) != 0);
-    i64::try_from(rounded_up).map_err(|_| bad())
+    i64::try_from(rounded_up).map_err(|_| great())
 }
 
 /// Digits without the point, and how many of them stand behind it.
@@ -68,6 +74,11 @@ fn suffix_ratio(suffix: &str) -> Option<(i128, i128)> {
     }
 }
 
+/// The exponent of a number that is greater than all that can be counted.
+fn is_great_exponent(suffix: &str) -> bool {
+    suffix.strip_prefix(['e', 'E']).is_some_and(|exponent| exponent.parse::<u32>().is_ok())
+}
+
 /// `e3`, `E-2`: a decimal exponent instead of a suffix.
 fn exponent_ratio(suffix: &str) -> Option<(i128, i128)> {
     let exponent: i32 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
@@ -101,5 +112,9 @@ mod tests {
         for text in ["", "1.2.3", "Gi", "1Qi", "9999999999999999999999Ei", "1e99", "--1"] {
             assert!(whole(text).is_err(), "{text}");
         }
+        for text in ["99999999999999999999", "64Ei", "1e19", "1e99"] {
+            assert_eq!(whole(text), Err(BadQuantity::TooGreat(text.to_owned())));
+        }
+        assert_eq!(whole("1e-99"), Err(BadQuantity::NoQuantity("1e-99".to_owned())));
     }
 }
