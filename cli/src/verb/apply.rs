@@ -167,11 +167,8 @@ fn outcome(reply: &PolicyReply) -> String {
 /// may have.
 fn checked(texts: &Texts) -> Result<String, Failure> {
     let faults = check(&texts.declared.onto(&Policy::default(), true));
-    let fields: Vec<_> = faults
-        .iter()
-        .filter(|fault| !fault.missing)
-        .map(|fault| texts.field(&texts.declared.locate(fault)))
-        .collect();
+    let problems = texts.declared.problems(faults.iter().filter(|fault| !fault.missing));
+    let fields: Vec<_> = problems.iter().map(|problem| texts.field(problem)).collect();
     if !fields.is_empty() {
         let number = count(fields.len(), "problem");
         return Err(Failure::usage(format!("this is no valid policy ({number}); nothing was sent"))

@@ -105,7 +105,7 @@ async fn bring(db: &mut PgConnection, wish: &Wish) -> squadron_store::Result<Don
     let target = wish.declared.onto(&current, wish.query.prune);
     let faults = check(&target);
     if !faults.is_empty() {
-        return Ok(Done::Refused(faults.iter().map(|fault| wish.declared.locate(fault)).collect()));
+        return Ok(Done::Refused(wish.declared.problems(&faults)));
     }
     let changes = diff(&current, &target);
     let held = held(db, &changes).await?;

@@ -33,6 +33,21 @@ pub struct Problem {
     pub problem: String,
 }
 
+/// Problems of a text that are told at most.
+const MOST_PROBLEMS: usize = 50;
+
+/// The first problems by place, and how many more there are.
+pub(super) fn told(mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.sort();
+    let more = problems.len().saturating_sub(MOST_PROBLEMS);
+    if more > 0 {
+        problems.truncate(MOST_PROBLEMS);
+        let problem = format!("has {more} more problems, which are not shown; correct these first");
+        problems.push(Problem { place: None, path: WHOLE.to_owned(), problem });
+    }
+    problems
+}
+
 /// What a problem is about that has no place.
 pub const WHOLE: &str = "the text";
 
@@ -68,8 +83,8 @@ impl fmt::Display for Place {
 pub struct Declared {
     /// Only what the text names.
     pub policy: Policy,
-    /// Queues that exist because another names them: Kueue's cohorts need no object of their own.
-    pub implied: BTreeSet<String>,
+    /// Queues that exist because another names them, and where it does: Kueue's cohorts need no object of their own.
+    pub(super) implied: BTreeMap<String, Place>,
     /// YAML documents of the text.
     pub documents: u32,
     pub(super) items: BTreeMap<(Noun, String), Item>,
@@ -108,7 +123,7 @@ impl Declared {
         let there: BTreeSet<String> = target.queues.iter().map(|queue| queue.name.clone()).collect();
         let known: BTreeMap<&str, &Queue> =
             current.queues.iter().map(|queue| (queue.name.as_str(), queue)).collect();
-        for name in self.implied.iter().filter(|name| !there.contains(*name)) {
+        for name in self.implied.keys().filter(|name| !there.contains(*name)) {
             let kept = known.get(name.as_str()).map(|queue| (*queue).clone());
             target.queues.push(kept.unwrap_or_else(|| root(name)));
         }
@@ -116,10 +131,15 @@ impl Declared {
         target
     }
 
-    /// A fault of the policy that came of this text, with its line.
-    pub fn locate(&self, fault: &Fault) -> Problem {
+    /// Faults of the policy that came of this text as problems of the text.
+    pub fn problems<'f>(&self, faults: impl IntoIterator<Item = &'f Fault>) -> Vec<Problem> {
+        told(faults.into_iter().map(|fault| self.locate(fault)).collect())
+    }
+
+    fn locate(&self, fault: &Fault) -> Problem {
         let item = self.items.get(&(fault.noun, fault.name.clone()));
-        let place = item.map(|item| Place { line: item.line(&fault.field), ..item.place });
+        let named = || self.implied.get(&fault.name).copied().filter(|_| fault.noun == Noun::Queue);
+        let place = item.map(|item| Place { line: item.line(&fault.field), ..item.place }).or_else(named);
         let path = match fault.field.as_str() {
             "" => fault.thing(),
             field => format!("{}, {}", fault.thing(), clip(field, 120)),

@@ -37,6 +37,7 @@ use crate::{
     clock,
     http::{
         error::Result,
+        fields::Fields,
         jobs::submit,
         looks::{self, Seat},
         standing,
@@ -68,7 +69,10 @@ pub async fn of_text(
 /// The same for other nominal quotas of queues that have some.
 #[utoipa::path(post, path = route::QUEUE_WHAT_IF, tag = "queues", operation_id = "what_if", request_body = QuotaEdits,
     responses((status = 200, body = WhatIf)))]
-pub async fn of_edits(State(app): State<AppState>, Json(request): Json<QuotaEdits>) -> Result<Json<WhatIf>> {
+pub async fn of_edits(
+    State(app): State<AppState>,
+    Fields(request): Fields<QuotaEdits>,
+) -> Result<Json<WhatIf>> {
     let seat = looks::seat().await?;
     let input = submit::counted_fleet(&app).await?;
     let declared = edited(&input.policy, &request.edits).map_err(|problem| refused(vec![problem]))?;
@@ -121,7 +125,7 @@ async fn compare(
     let target = declared.onto(&input.policy, prune);
     let faults = check(&target);
     if !faults.is_empty() {
-        return Err(refused(faults.iter().map(|fault| declared.locate(fault)).collect()));
+        return Err(refused(declared.problems(&faults)));
     }
     let changes = diff(&input.policy, &target);
     let kept = app.store.txn("policy.kept", &changes, |db, changes| Box::pin(held(db, changes))).await?;

@@ -105,5 +105,5 @@ fn of_sum(queue: &Queue, flavor: &str, resource: Resource, sum: i128) -> Option<
     quota.lending_limit.filter(|limit| i128::from(*limit) > sum)?;
     let sum = amount::text(resource, i64::try_from(sum).unwrap_or(i64::MAX));
     let problem = format!("limits nothing: the queue has {sum} to lend at most; write less, or leave it out");
-    Some(Fault::queue(queue, path("lendingLimit"), problem))
+    Some(Fault { missing: true, ..Fault::queue(queue, path("lendingLimit"), problem) })
 }

@@ -30,8 +30,6 @@ pub const MOST_OTHERS: usize = 500;
 pub const MOST_DEPTH: usize = 16;
 /// Greatest weight of a queue or a flavor, in thousandths.
 pub const MOST_WEIGHT: u32 = 1_000_000_000;
-/// Faults that are told of one policy.
-const MOST_FAULTS: usize = 50;
 /// Characters of a description at most.
 const LONGEST_DESCRIPTION: usize = 1_000;
 
@@ -44,7 +42,7 @@ pub struct Fault {
     pub field: String,
     /// A sentence without its subject: what is wrong, and what would be right.
     pub problem: String,
-    /// Something is named that this policy does not have; a greater policy might.
+    /// Something is named, or counted on, that this policy does not have; a greater policy might.
     pub missing: bool,
 }
 
@@ -98,7 +96,6 @@ pub fn check(policy: &Policy) -> Vec<Fault> {
         faults.extend(amounts::check_sums(&policy.queues));
     }
     faults.extend(classes(&policy.priority_classes));
-    faults.truncate(MOST_FAULTS);
     faults
 }
 

@@ -20,6 +20,9 @@ pub(super) struct Refused {
     pub(super) reason: &'static str,
 }
 
+/// Problems of an object after which nobody asks any more what was meant; comparing costs much.
+const MOST_GUESSES: usize = 50;
+
 /// Reads one object.
 pub(super) struct Reader {
     pub(super) document: u32,
@@ -64,6 +67,9 @@ impl Reader {
     }
 
     fn unknown(&mut self, line: u32, path: &str, key: &str, known: &[&str]) {
+        if self.problems.len() >= MOST_GUESSES {
+            return self.problem(line, path, "is no field that is read here");
+        }
         let longer_or_shorter =
             |known: &&str| key.len() > 3 && (known.starts_with(key) || key.starts_with(*known));
         let near = nearest(key, known.iter().copied());

@@ -16,7 +16,7 @@ use super::{
     tolerations::tolerations,
 };
 use crate::{
-    quota::{Flavor, PriorityClass, Queue},
+    quota::{Flavor, PriorityClass, Queue, declared::Place},
     sentence::{clip, list},
 };
 
@@ -125,7 +125,9 @@ impl<'n> Object<'_, 'n> {
         lines.extend(fields.get(parent_field).map(|node| ("parent".to_owned(), node.line)));
         let (preemption, line) = preemption(self.reader, fields.get("preemption"), &["borrowWithinCohort"]);
         lines.extend(line.map(|line| ("preemption".to_owned(), line)));
-        self.book.cohorts.extend(parent.map(str::to_owned));
+        let document = self.reader.document;
+        let place = Place { document, line: line_of(fields.get(parent_field), self.spec) };
+        self.book.cohorts.extend(parent.map(|name| (name.to_owned(), place)));
         let (name, parent) = (self.name.to_owned(), parent.map(str::to_owned));
         let queue = Queue { name, parent, weight, quotas: quotas.by_flavor, preemption };
         self.book.queue(self.reader, self.line, queue, lines);

@@ -32,15 +32,13 @@ use crate::{
     nearest::nearest,
     quota::{
         Flavor, Noun, PriorityClass, Queue,
-        declared::{Declared, Item, Place, Problem},
+        declared::{Declared, Item, Place, Problem, told},
     },
     sentence::clip,
 };
 
 /// Group and version of our own kinds.
 pub const API_VERSION: &str = "squadron.dev/v1";
-/// Problems that are told of one text.
-const MOST_PROBLEMS: usize = 50;
 
 /// Reads a text, or says everything that is wrong with it. Whether the whole is sound is for
 /// [`crate::quota::check::check`] to say, of the policy that comes of it.
@@ -53,9 +51,7 @@ pub fn read(text: &str) -> Result<Declared, Vec<Problem>> {
     }
     book.settle();
     if !book.problems.is_empty() {
-        book.problems.sort();
-        book.problems.truncate(MOST_PROBLEMS);
-        return Err(book.problems);
+        return Err(told(book.problems));
     }
     Ok(Declared { documents: count, ..book.declared })
 }
@@ -64,8 +60,8 @@ pub fn read(text: &str) -> Result<Declared, Vec<Problem>> {
 #[derive(Default)]
 struct Book {
     declared: Declared,
-    /// Cohorts that Kueue's objects name.
-    cohorts: Vec<String>,
+    /// Cohorts that Kueue's objects name, and where.
+    cohorts: Vec<(String, Place)>,
     problems: Vec<Problem>,
 }
 
@@ -114,9 +110,9 @@ impl Book {
 
     /// Cohorts that no object describes exist all the same.
     fn settle(&mut self) {
-        for name in std::mem::take(&mut self.cohorts) {
+        for (name, place) in std::mem::take(&mut self.cohorts) {
             if self.declared.place(Noun::Queue, &name).is_none() {
-                self.declared.implied.insert(name);
+                self.declared.implied.entry(name).or_insert(place);
             }
         }
     }

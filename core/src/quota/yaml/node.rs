@@ -16,8 +16,8 @@ pub const LONGEST: usize = 1 << 20;
 pub const MOST_DOCUMENTS: u32 = 10_000;
 const MOST_NODES: usize = 200_000;
 const MOST_LEVELS: usize = 24;
-/// Characters of one value at most.
-const LONGEST_VALUE: usize = 10_000;
+/// Characters of one value at most: as much as Kubernetes lets annotations have, where kubectl keeps what was applied last.
+const LONGEST_VALUE: usize = 1 << 18;
 
 /// A value and where it begins.
 #[derive(Clone, PartialEq, Eq, Debug)]

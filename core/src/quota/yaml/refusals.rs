@@ -11,7 +11,7 @@ fn problems(text: &str) -> Vec<String> {
         Err(problems) => problems,
         Ok(declared) => {
             let faults = check(&declared.onto(&Policy::default(), false));
-            faults.iter().map(|fault| declared.locate(fault)).collect()
+            declared.problems(&faults)
         }
     };
     let show = |problem: &Problem| {
@@ -245,10 +245,36 @@ fn hostile_yaml() {
         &format!("a: {}", "x".repeat(LONGEST)),
         &[": is 1025 KiB long; a policy may have 1024 KiB at most"],
     );
-    refuses(&format!("a: {}", "x".repeat(LONGEST - 3)), &["a value is longer than 10000 characters"]);
+    refuses(&format!("a: {}", "x".repeat(LONGEST - 3)), &["a value is longer than 262144 characters"]);
     refuses(&format!("[{}]", "1,".repeat(LONGEST / 2 - 2)), &["has too many values or levels"]);
     refuses(&"--- a\n".repeat(10_001), &["there are more than 10000 documents"]);
-    refuses(&"a: b\n---\n".repeat(100), &["is \"\"; write squadron.dev/v1"; MOST_PROBLEMS]);
+    let mut expected = vec!["is \"\"; write squadron.dev/v1"; 50];
+    expected.push("the text: has 51 more problems, which are not shown");
+    refuses(&"a: b\n---\n".repeat(101), &expected);
+    assert!(problems(&"a: b\n---\n".repeat(101))[49].starts_with("50:99 "), "told by place");
+}
+
+#[test]
+fn a_cohort_that_is_only_named_is_told_where_it_is_named() {
+    refuses(&cluster_queue("cohort: Not A Name"), &["1:5 queue Not A Name, name: "]);
+}
+
+#[test]
+fn kueues_commonest_set_is_read() {
+    let flavor = |name: &str, spec: &str| {
+        format!(
+            "apiVersion: kueue.x-k8s.io/v1beta1\nkind: ResourceFlavor\nmetadata: {{name: {name}}}\n{spec}---\n"
+        )
+    };
+    let text = flavor("default-flavor", "") + &flavor("gpu-a100", "spec: {nodeLabels: {gpu: a100}}\n");
+    refuses(&text, &[]);
+}
+
+#[test]
+fn what_kubectl_keeps_in_an_annotation_is_passed_over() {
+    let kept = "x".repeat(200_000);
+    let text = "apiVersion: kueue.x-k8s.io/v1beta1\nkind: ResourceFlavor\n";
+    refuses(&format!("{text}metadata: {{name: a, annotations: {{kubectl: {kept}}}}}\n"), &[]);
 }
 
 #[test]
@@ -261,7 +287,7 @@ fn a_thousand_wrong_names_cost_no_thousand_times_a_thousand_guesses() {
     };
     let text: String = (0..5_000).map(one).collect();
     let found = problems(&text);
-    assert_eq!(found.len(), 50);
+    assert_eq!(found.len(), 51);
     let guesses = found.iter().filter(|problem| problem.contains("did you mean")).count();
     assert!(guesses <= 10, "{guesses}");
 }

@@ -141,7 +141,7 @@ description: "Sample priority"
 #[test]
 fn kinds_of_kueue_are_read() {
     let declared = read(KUEUE_FORM).unwrap();
-    assert_eq!(declared.implied.iter().collect::<Vec<_>>(), ["all"]);
+    assert_eq!(declared.implied.keys().collect::<Vec<_>>(), ["all"]);
     let policy = declared.onto(&Policy::default(), false);
     assert_eq!(check(&policy), []);
     let tree: Vec<_> = policy
@@ -240,12 +240,12 @@ fn an_implied_cohort_leaves_a_queue_of_its_name_as_it_is() {
 fn faults_of_the_whole_are_told_with_their_line() {
     let declared = read(&OWN_FORM.replace("parent: acme\n", "parent: acem\n")).unwrap();
     let faults = check(&declared.onto(&Policy::default(), false));
-    let problems: Vec<Problem> = faults.iter().map(|fault| declared.locate(fault)).collect();
+    let problems = declared.problems(&faults);
     assert_eq!(problems[0].place, Some(Place { document: 3, line: 17 }));
     assert_eq!(problems[0].path, "queue acme/vision, parent");
     let declared = read(&OWN_FORM.replace("lendingLimit: 0", "lendingLimit: 9")).unwrap();
-    let fault = &check(&declared.policy)[0];
-    assert_eq!(declared.locate(fault).place, Some(Place { document: 3, line: 22 }));
+    let problems = declared.problems(&check(&declared.policy));
+    assert_eq!(problems[0].place, Some(Place { document: 3, line: 22 }));
 }
 
 fn amounts() -> impl Strategy<Value = FlavorQuota> {
