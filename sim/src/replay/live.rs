@@ -283,7 +283,9 @@ fn declared(trace: &Trace, fleet: &Fleet) -> Declared {
         quotas: BTreeMap::new(),
         preemption: Some(Preemption { within: Within::Never, reclaim: Reclaim::Any }),
     };
-    let root = format!("all of {}", trace.teams.join(", "));
+    let taken: BTreeSet<&String> = trace.teams.iter().collect();
+    let root = (0..=taken.len()).map(|number| format!("fleet-{number}")).find(|name| !taken.contains(name));
+    let root = root.unwrap_or_default();
     let teams = trace
         .teams
         .iter()

@@ -91,7 +91,7 @@ impl<'a> Table<'a> {
             let Ok(name) = std::str::from_utf8(field) else {
                 return Err(self.refuse("", "the header is not UTF-8; is this a CSV file?".to_owned()));
             };
-            let name = name.trim_start_matches('\u{feff}').trim().to_owned();
+            let name = name.trim().to_owned();
             if !name.is_empty() && columns.contains(&name) {
                 return Err(self.refuse(&name, "the column stands twice in the header".to_owned()));
             }
@@ -227,9 +227,12 @@ impl<'a> Table<'a> {
 
 /// The text of a file that may be gzipped, no longer than the limit.
 fn unpacked<'a>(mut source: impl Read + 'a, taken: &Rc<Cell<usize>>) -> std::io::Result<Box<dyn Read + 'a>> {
-    let mut start = Vec::with_capacity(2);
-    source.by_ref().take(2).read_to_end(&mut start)?;
-    let gzipped = start == [0x1f, 0x8b];
+    let mut start = Vec::with_capacity(3);
+    source.by_ref().take(3).read_to_end(&mut start)?;
+    let gzipped = start.starts_with(&[0x1f, 0x8b]);
+    if start == "\u{feff}".as_bytes() {
+        start.clear();
+    }
     let joined = BufReader::new(std::io::Cursor::new(start).chain(source));
     let plain: Box<dyn Read + 'a> =
         if gzipped { Box::new(MultiGzDecoder::new(joined)) } else { Box::new(joined) };

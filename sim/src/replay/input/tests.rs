@@ -124,6 +124,8 @@ fn bad_headers_and_binary_are_refused() {
         "jobs.csv, line 1, column job: the column stands twice in the header"
     );
     assert!(jobs("").unwrap_err().contains("the file is empty"));
+    let marked = "\u{feff}\"job\",submit_s,duration_s,gpus,team\na,0,1,1,red\n";
+    assert_eq!(jobs(marked).unwrap().teams, ["red"], "a mark of the byte order is no text");
     let binary = read_jobs("jobs.csv", &[0x7f, b'E', b'L', b'F', 0xff, 0xfe, b'\n'][..]).unwrap_err();
     assert_eq!(binary.reason, "the header is not UTF-8; is this a CSV file?");
     let row = read_jobs("j", &b"job,submit_s,duration_s,gpus,team\n\xff\xfe,0,1,1,t\n"[..]).unwrap_err();
