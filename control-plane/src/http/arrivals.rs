@@ -30,6 +30,7 @@ use utoipa::OpenApi;
 use super::{
     auth::Caller,
     error::{Api, Result},
+    fields::Fields,
     page,
     routes::{Access, Routes},
 };
@@ -63,7 +64,7 @@ async fn allow(
     State(app): State<AppState>,
     caller: Caller,
     Path(cluster): Path<String>,
-    Json(request): Json<AllowQueueRequest>,
+    Fields(request): Fields<AllowQueueRequest>,
 ) -> Result<Json<AllowedQueue>> {
     let cluster = find(&app, &cluster).await?;
     let queue = QueueName::new(request.queue)?;

@@ -18,6 +18,7 @@ use utoipa::{IntoParams, OpenApi};
 use super::{
     auth::Caller,
     error::{Api, Result, reason},
+    fields::Fields,
     page,
     routes::{Access, Routes},
 };
@@ -82,7 +83,7 @@ async fn resolve(
     State(app): State<AppState>,
     caller: Caller,
     Path(incident): Path<String>,
-    Json(request): Json<ResolveRequest>,
+    Fields(request): Fields<ResolveRequest>,
 ) -> Result<Json<Incident>> {
     let id = id(&incident)?;
     let why = reason(&request.reason)?;

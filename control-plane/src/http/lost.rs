@@ -30,6 +30,7 @@ use super::{
     auth::Caller,
     clusters,
     error::{Api, Result},
+    fields::Fields,
     jobs, page,
     routes::{Access, Routes},
 };
@@ -58,7 +59,7 @@ async fn declare_dead(
     State(app): State<AppState>,
     caller: Caller,
     Path(cluster): Path<String>,
-    Json(request): Json<WordRequest>,
+    Fields(request): Fields<WordRequest>,
 ) -> Result<Json<ShownCluster>> {
     let word = word(&caller, &request)?;
     let row = clusters::find(&app, &cluster).await?;
@@ -82,7 +83,7 @@ async fn vouch(
     State(app): State<AppState>,
     caller: Caller,
     Path(job): Path<String>,
-    Json(request): Json<WordRequest>,
+    Fields(request): Fields<WordRequest>,
 ) -> Result<Json<ShownJob>> {
     let word = word(&caller, &request)?;
     let row = jobs::find_for(&app, &caller, &job).await?;
@@ -110,7 +111,7 @@ async fn vouch(
 async fn set_queue(
     State(app): State<AppState>,
     caller: Caller,
-    Json(request): Json<QueueLossRequest>,
+    Fields(request): Fields<QueueLossRequest>,
 ) -> Result<StatusCode> {
     let name = QueueName::new(request.name)?;
     let default = default(request.on_lost.as_deref())?;

@@ -11,6 +11,7 @@ pub mod auth;
 pub mod clusters;
 pub mod error;
 pub mod events;
+mod fields;
 pub mod health;
 pub mod incidents;
 pub mod jobs;

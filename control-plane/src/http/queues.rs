@@ -15,6 +15,7 @@ use utoipa::OpenApi;
 use super::{
     auth::Caller,
     error::{Api, Result},
+    fields::Fields,
     page,
     routes::{Access, Routes},
     standing,
@@ -45,7 +46,7 @@ async fn list(State(app): State<AppState>) -> Result<Json<Page<Queue>>> {
 async fn add(
     State(app): State<AppState>,
     caller: Caller,
-    Json(request): Json<AddQueueRequest>,
+    Fields(request): Fields<AddQueueRequest>,
 ) -> Result<Json<Queue>> {
     let name = QueueName::new(request.name)?;
     let entry = caller.entry("queue.add", &name, "");
@@ -66,7 +67,7 @@ async fn add(
 async fn set_template(
     State(app): State<AppState>,
     caller: Caller,
-    Json(request): Json<SetTemplateRequest>,
+    Fields(request): Fields<SetTemplateRequest>,
 ) -> Result<StatusCode> {
     let name = QueueName::new(request.name)?;
     if !request.template.is_empty() {

@@ -22,6 +22,7 @@ use uuid::Uuid;
 use super::{
     auth::{self, COOKIE, Caller},
     error::{Api, Result},
+    fields::Fields,
     request_id,
     routes::{Access, Routes},
 };
@@ -47,7 +48,7 @@ pub fn mount(routes: Routes) -> Routes {
 async fn sign_in(
     State(app): State<AppState>,
     headers: HeaderMap,
-    Json(request): Json<SignInRequest>,
+    Fields(request): Fields<SignInRequest>,
 ) -> Result<Response> {
     auth::check_origin(&app, &headers)?;
     let now = clock::now();

@@ -19,6 +19,7 @@ use uuid::Uuid;
 use super::{
     auth::{self, Caller},
     error::{Api, Result},
+    fields::Fields,
     page,
     routes::{Access, Routes},
 };
@@ -47,7 +48,7 @@ pub fn mount(routes: Routes) -> Routes {
 async fn add(
     State(app): State<AppState>,
     caller: Caller,
-    Json(request): Json<AddTokenRequest>,
+    Fields(request): Fields<AddTokenRequest>,
 ) -> Result<Json<AddTokenReply>> {
     let row = row(&request)?;
     let secret = auth::new_secret();

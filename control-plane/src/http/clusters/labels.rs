@@ -20,6 +20,7 @@ use crate::{
     http::{
         auth::Caller,
         error::{Api, Result},
+        fields::Fields,
     },
     state::AppState,
     wake::Topic,
@@ -32,7 +33,7 @@ pub async fn label(
     State(app): State<AppState>,
     caller: Caller,
     Path(cluster): Path<String>,
-    Json(request): Json<LabelClusterRequest>,
+    Fields(request): Fields<LabelClusterRequest>,
 ) -> Result<Json<Shown>> {
     for (key, value) in &request.labels {
         if !is_key(key) || value.as_deref().is_some_and(|value| !is_value(value)) {

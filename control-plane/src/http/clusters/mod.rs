@@ -26,6 +26,7 @@ use uuid::Uuid;
 use super::{
     auth::{self, Caller},
     error::{Api, Result},
+    fields::Fields,
     page,
     routes::{Access, Routes},
 };
@@ -56,7 +57,7 @@ pub fn mount(routes: Routes) -> Routes {
 async fn add(
     State(app): State<AppState>,
     caller: Caller,
-    Json(request): Json<AddClusterRequest>,
+    Fields(request): Fields<AddClusterRequest>,
 ) -> Result<Json<AddClusterReply>> {
     let name = ClusterName::new(request.name)?;
     let (id, code, now) = (ClusterId(Uuid::now_v7()), new_code(), clock::now());
@@ -136,7 +137,7 @@ async fn accept(
     State(app): State<AppState>,
     caller: Caller,
     Path(cluster): Path<String>,
-    Json(request): Json<AcceptClusterRequest>,
+    Fields(request): Fields<AcceptClusterRequest>,
 ) -> Result<Json<Shown>> {
     let row = find(&app, &cluster).await?;
     let known = [row.waiting(), row.identity.as_ref()];

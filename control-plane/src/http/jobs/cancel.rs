@@ -25,6 +25,7 @@ use crate::{
     http::{
         auth::Caller,
         error::{Api, Result, reason},
+        fields::Fields,
         page,
     },
     state::AppState,
@@ -38,7 +39,7 @@ pub async fn cancel(
     State(app): State<AppState>,
     caller: Caller,
     Path(job): Path<String>,
-    Json(request): Json<CancelRequest>,
+    Fields(request): Fields<CancelRequest>,
 ) -> Result<Json<Job>> {
     let why = reason(&request.reason)?;
     let row = find_for(&app, &caller, &job).await?;

@@ -23,6 +23,7 @@ use crate::{
     http::{
         auth::Caller,
         error::{Api, Result},
+        fields::Fields,
     },
     state::AppState,
 };
@@ -43,7 +44,7 @@ pub async fn submit(
     State(app): State<AppState>,
     caller: Caller,
     headers: HeaderMap,
-    Json(request): Json<SubmitManyRequest>,
+    Fields(request): Fields<SubmitManyRequest>,
 ) -> Result<Json<SubmitManyReply>> {
     let SubmitManyRequest { jobs, dry_run } = request;
     refuse_count(jobs.len())?;

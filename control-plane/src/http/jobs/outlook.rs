@@ -29,6 +29,7 @@ use crate::{
     http::{
         auth::Caller,
         error::{Api, Result},
+        fields::Fields,
         looks::{self, Seat},
     },
     state::AppState,
@@ -44,7 +45,7 @@ const BEHIND: &str =
 pub async fn of_manifest(
     State(app): State<AppState>,
     caller: Caller,
-    Json(request): Json<WhereRequest>,
+    Fields(request): Fields<WhereRequest>,
 ) -> Result<Json<Where>> {
     let WhereRequest { manifest, queue, cluster, preferences } = request;
     let request = SubmitRequest {
