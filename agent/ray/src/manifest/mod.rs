@@ -70,6 +70,9 @@ pub struct FieldError {
 /// Longest manifest that is read, sent and stored, in bytes: several must fit into one desired state of a cluster.
 pub const LONGEST_MANIFEST: usize = 256 * 1024;
 
+/// Pods that the gang of one job may have.
+const MOST_PODS: u32 = 5_000;
+
 /// What to say of a manifest of `bytes` if that is too many.
 pub fn too_long(bytes: u64) -> Option<String> {
     let kib = |bytes: u64| bytes.div_ceil(1024);
@@ -93,11 +96,18 @@ pub fn parse(text: &str) -> Result<ParsedRayJob, Vec<FieldError>> {
         return Err(found);
     }
     let labels = object::at(&manifest, &["metadata", "labels"]);
+    let gang = gang::of(&manifest);
+    let pods = gang.iter().fold(0_u32, |sum, member| sum.saturating_add(member.count));
+    if pods > MOST_PODS {
+        let problem = format!("ask for {pods} pods together; a job may ask for at most {MOST_PODS}");
+        let path = "spec.rayClusterSpec.workerGroupSpecs".to_owned();
+        return Err(vec![FieldError { path, problem }]);
+    }
     Ok(ParsedRayJob {
         name: metadata::name(&manifest["metadata"]).to_owned(),
         namespace: Some(object::namespace(&manifest).to_owned()).filter(|name| !name.is_empty()),
         labels: serde_json::from_value(labels.clone()).unwrap_or_default(),
-        gang: gang::of(&manifest),
+        gang,
         preferences: preference::texts(&manifest),
         cluster: preference::cluster(&manifest),
         manifest,

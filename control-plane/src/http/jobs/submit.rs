@@ -50,14 +50,13 @@ use crate::{
     http::{
         auth::Caller,
         error::{Api, Result},
+        fields::Fields,
         page,
     },
     state::AppState,
 };
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// Pods that one job may ask for.
-const MOST_PODS: u32 = 5_000;
 
 /// Submits a RayJob.
 #[utoipa::path(post, path = route::JOBS, tag = "jobs", request_body = SubmitRequest,
@@ -67,7 +66,7 @@ pub async fn submit(
     State(app): State<AppState>,
     caller: Caller,
     headers: HeaderMap,
-    Json(request): Json<SubmitRequest>,
+    Fields(request): Fields<SubmitRequest>,
 ) -> Result<Json<SubmitReply>> {
     let key = key(&headers)?.map(|text| key_of(text, &caller, &request));
     let (new, parsed) = check(&app, &caller, &request).await?;
@@ -212,14 +211,6 @@ fn parse(text: &str) -> Result<ParsedRayJob> {
             "is {size} bytes long as JSON, with its anchors written out; the most is {LONGEST_MANIFEST}"
         );
         return Err(invalid(vec![FieldProblem { path: "manifest".to_owned(), problem }]));
-    }
-    let pods = parsed.gang.iter().fold(0_u32, |sum, member| sum.saturating_add(member.count));
-    if pods > MOST_PODS {
-        let problem = format!("ask for {pods} pods together; a job may ask for at most {MOST_PODS}");
-        return Err(invalid(vec![FieldProblem {
-            path: "spec.rayClusterSpec.workerGroupSpecs".to_owned(),
-            problem,
-        }]));
     }
     Ok(parsed)
 }
