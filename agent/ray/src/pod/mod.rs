@@ -31,6 +31,21 @@ pub(crate) struct Cluster<'a> {
     pub(crate) options: &'a Options,
 }
 
+/// How much of a resource each node of `spec` tells Ray that it has, by the name of its param of `ray start`. What a node
+/// leaves to Ray to find out is without end, except for GPUs, which a pod that asks for none does not have.
+pub(crate) fn offers(spec: &RayClusterSpec, param: &str) -> Vec<f64> {
+    let cluster = Cluster { object: &Value::Null, spec, options: &Options::default() };
+    let may_be =
+        |group: &&WorkerGroupSpec| if spec.autoscaling() { group.most() } else { group.desired_pods() } > 0;
+    let workers = spec.worker_group_specs.iter().flatten().filter(may_be).map(Node::Worker);
+    let unsaid = if param == "num-gpus" { 0.0 } else { f64::INFINITY };
+    let of = |node| match params::of(&cluster, node).get(param) {
+        Some(said) => said.trim().parse().unwrap_or(f64::INFINITY),
+        None => unsaid,
+    };
+    std::iter::once(Node::Head).chain(workers).map(of).collect()
+}
+
 /// The node that a pod becomes.
 #[derive(Clone, Copy)]
 enum Node<'a> {

@@ -98,11 +98,22 @@ fn exit_code(state: JobState, sentence: &str) -> Option<i32> {
     }
 }
 
+/// Ray's words for an end that was not the driver's own, and its error type for them; the first that is found counts.
+const ERROR_TYPES: [(&str, &str); 7] = [
+    ("runtime_env setup failed", "RUNTIME_ENV_SETUP_FAILURE"),
+    ("Job supervisor actor could not be scheduled", "JOB_SUPERVISOR_ACTOR_UNSCHEDULABLE"),
+    ("Job supervisor actor died", "JOB_SUPERVISOR_ACTOR_DIED"),
+    ("Job supervisor actor failed to start within", "JOB_SUPERVISOR_ACTOR_START_TIMEOUT"),
+    ("failed to get job supervisor", "JOB_SUPERVISOR_ACTOR_START_FAILURE"),
+    ("Failed to start supervisor actor", "JOB_SUPERVISOR_ACTOR_START_FAILURE"),
+    ("Unexpected error occurred: ", "JOB_SUPERVISOR_ACTOR_UNKNOWN_FAILURE"),
+];
+
 fn error_type(status: JobStatus, code: Option<i32>, sentence: &str) -> Option<&'static str> {
     match (status, code) {
         (JobStatus::Failed, Some(_)) => Some("JOB_ENTRYPOINT_COMMAND_ERROR"),
-        (JobStatus::Failed, None) if sentence.contains("runtime_env setup failed") => {
-            Some("RUNTIME_ENV_SETUP_FAILURE")
+        (JobStatus::Failed, None) => {
+            ERROR_TYPES.iter().find(|(words, _)| sentence.contains(words)).map(|(_, kind)| *kind)
         }
         _ => None,
     }

@@ -6,6 +6,7 @@
 //! the agent, so that packages can be in place before it starts.
 
 mod answer;
+mod driver;
 mod extras;
 mod metadata;
 mod packages;
@@ -66,6 +67,13 @@ pub fn rayjob(submission: &Submission, id: &str, template: Option<&Value>) -> Re
     found.extend(shape::apply(&mut job, &choices));
     if !found.is_empty() {
         return Err(found);
+    }
+    if template.is_none() {
+        driver::grow(&mut job, submission, &choices);
+    }
+    let unmet = driver::check(&job, submission);
+    if !unmet.is_empty() {
+        return Err(unmet);
     }
     head_of(&mut job, submission, id, &choices);
     drive(&mut job, submission, id);

@@ -85,7 +85,7 @@ fn set_image(group: &mut Value, image: &str) {
 }
 
 /// Requests and limits alike: Ray offers what the limits say, and the dispatcher counts requests.
-fn resize(group: &mut Value, size: &Size) {
+pub(super) fn resize(group: &mut Value, size: &Size) {
     if size.is_empty() {
         return;
     }

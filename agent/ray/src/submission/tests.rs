@@ -211,6 +211,43 @@ fn a_template_keeps_what_the_submission_leaves_open() {
     manifest::parse(&job.to_string()).unwrap();
 }
 
+/// Cores, bytes and GPUs of the head, or what is refused.
+fn head(change: &Value, template: Option<&Value>) -> Result<(i64, i64, i64), String> {
+    let job = rayjob(&submission(change), "id", template).map_err(|found| found[0].to_string())?;
+    let head = manifest::parse(&job.to_string()).unwrap().gang[0].requests;
+    Ok((head.cpu_milli, head.memory_bytes >> 20, head.gpus))
+}
+
+#[test]
+fn the_default_head_grows_with_its_driver() {
+    let asked =
+        json!({"entrypoint_num_cpus": 2.5, "entrypoint_num_gpus": 1, "entrypoint_memory": 4_i64 << 30});
+    assert_eq!(head(&asked, None), Ok((3_000, 4_096, 1)));
+    assert_eq!(head(&json!({"entrypoint_num_cpus": 1, "entrypoint_memory": 5}), None), Ok((1_000, 2_048, 0)));
+    let workers = json!({"squadron.dev/workers": "1", "squadron.dev/worker-gpus": "4"});
+    assert_eq!(head(&json!({"entrypoint_num_gpus": 4, "metadata": workers}), None), Ok((1_000, 2_048, 0)));
+}
+
+#[test]
+fn a_driver_for_which_no_pod_is_large_enough_is_refused() {
+    let template = check_template(TEMPLATE).unwrap();
+    let asked = |gpus: f64, workers: &str| {
+        let asked = json!({"entrypoint_num_gpus": gpus, "metadata": {"squadron.dev/workers": workers}});
+        head(&asked, Some(&template))
+    };
+    assert!(asked(1.0, "2").is_ok(), "a worker has one");
+    assert!(asked(1.0, "0").is_err(), "there is no worker");
+    let refused = asked(1.5, "2").unwrap_err();
+    assert_eq!(
+        refused,
+        "entrypoint_num_gpus: is 1.5, which no pod of the job has, so the driver would wait for ever; ask for larger \
+         ones by the metadata squadron.dev/head-gpus or squadron.dev/worker-gpus"
+    );
+    let small = json!({"squadron.dev/head-cpus": "2"});
+    let refused = head(&json!({"entrypoint_num_cpus": 3, "metadata": small}), None).unwrap_err();
+    assert!(refused.starts_with("entrypoint_num_cpus: is 3, which no pod"), "{refused}");
+}
+
 #[test]
 fn a_bad_template_is_refused_with_paths() {
     for (text, words) in [
@@ -269,6 +306,14 @@ fn every_state_is_one_of_ray_s() {
     }
     let answer = told(JobState::Failed, failed);
     assert_eq!(answer["error_type"], "JOB_ENTRYPOINT_COMMAND_ERROR");
+    for (words, kind) in [
+        ("runtime_env setup failed: no network", json!("RUNTIME_ENV_SETUP_FAILURE")),
+        ("Job supervisor actor could not be scheduled: x", json!("JOB_SUPERVISOR_ACTOR_UNSCHEDULABLE")),
+        ("Unexpected error occurred: x", json!("JOB_SUPERVISOR_ACTOR_UNKNOWN_FAILURE")),
+        ("the cluster is gone", Value::Null),
+    ] {
+        assert_eq!(told(JobState::Failed, &format!("failed: ({words})"))["error_type"], kind);
+    }
     assert_eq!((&answer["start_time"], &answer["end_time"]), (&json!(5), &json!(9)));
     assert_eq!((&answer["metadata"], &answer["runtime_env"]), (&json!({"a": "2", "b": "1"}), &Value::Null));
     assert_eq!(status(JobState::Stopping, true), JobStatus::Running);
