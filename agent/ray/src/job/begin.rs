@@ -2,7 +2,13 @@
 
 use std::time::Duration;
 
-use super::{child, end, finalizer_patch, finalizers, pass::Pass, poll, sidecar, submitter};
+use super::{
+    child,
+    deletion::{finalizer_patch, finalizers},
+    end,
+    pass::Pass,
+    poll, sidecar, submitter,
+};
 use crate::{
     names, object,
     plan::{Event, Plan},

@@ -18,7 +18,7 @@ use crate::{
 /// How long a head whose driver's log nobody could read to its end is kept after the end.
 const LOG_GRACE: Duration = Duration::from_secs(15);
 /// How soon to look again whether the log was read.
-const LOG_LOOK: Duration = Duration::from_millis(500);
+pub(super) const LOG_LOOK: Duration = Duration::from_millis(500);
 
 /// What to do now, and when to look again.
 #[derive(Default)]

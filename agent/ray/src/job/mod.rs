@@ -8,6 +8,7 @@
 mod begin;
 mod child;
 mod cleanup;
+mod deletion;
 mod end;
 mod pass;
 mod poll;
@@ -25,7 +26,7 @@ use self::pass::Pass;
 use crate::{
     arrival, names, object,
     options::Options,
-    plan::{Action, Event, Plan, Step},
+    plan::{Event, Plan},
     types::{self, RayJobSpec, RayJobStatus},
     validate,
     view::JobView,
@@ -40,7 +41,7 @@ pub fn plan(view: &JobView, options: &Options, now: Timestamp) -> Plan {
     }
     let status: RayJobStatus = types::part(&view.job, "status").unwrap_or_default();
     if object::is_deleting(&view.job) {
-        release(&mut plan, view, &status);
+        deletion::release(&mut plan, view, status, options, now);
         return plan;
     }
     if arrival::is_source(&view.job) {
@@ -51,39 +52,6 @@ pub fn plan(view: &JobView, options: &Options, now: Timestamp) -> Plan {
         Err((reason, problem)) => reject(&mut plan, view, status, reason, &problem),
     }
     plan
-}
-
-/// Deletion comes before validation: a broken job must be deletable. Ray is asked to stop the driver; then the
-/// finalizer goes, and garbage collection takes the rest.
-fn release(plan: &mut Plan, view: &JobView, status: &RayJobStatus) {
-    let kept: Vec<&str> = finalizers(view).filter(|name| *name != names::JOB_FINALIZER).collect();
-    if kept.len() == finalizers(view).count() {
-        return;
-    }
-    let reachable = !status.dashboard_url.is_empty() && !status.job_id.is_empty() && view.cluster.is_some();
-    if reachable && !end::is_terminal(&status.job_status) {
-        let action = Action::StopRayJob {
-            dashboard: status.dashboard_url.clone(),
-            submission_id: status.job_id.clone(),
-        };
-        plan.steps.push(Step::new("stop", action));
-    }
-    plan.steps.push(finalizer_patch(view, &kept));
-}
-
-fn finalizers(view: &JobView) -> impl Iterator<Item = &str> {
-    object::list(&view.job, &["metadata", "finalizers"]).iter().filter_map(serde_json::Value::as_str)
-}
-
-/// Replaces the list of finalizers, unless somebody else changed the object meanwhile.
-fn finalizer_patch(view: &JobView, finalizers: &[&str]) -> Step {
-    let version = object::text(&view.job, &["metadata", "resourceVersion"]);
-    let metadata = serde_json::json!({"finalizers": finalizers, "resourceVersion": version});
-    let patch = serde_json::json!({"metadata": metadata});
-    let mut target = object::reference(&view.job);
-    names::API_VERSION.clone_into(&mut target.api_version);
-    "RayJob".clone_into(&mut target.kind);
-    Step::new("finalizer", Action::Patch { target, patch }).gate()
 }
 
 /// Rules are checked only before anything runs: an edit of a running job changes nothing that was created from it.

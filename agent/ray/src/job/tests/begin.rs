@@ -234,6 +234,38 @@ fn deleted_job_is_stopped_and_released() {
 }
 
 #[test]
+fn a_deleted_job_stays_until_its_drivers_last_words_were_read() {
+    let mut world = running(&json!({"submissionMode": "HTTPMode"}));
+    world.log_open = true;
+    world.delete("RayJob", "j");
+    world.settle();
+    assert_eq!(status(&world, "jobStatus"), "STOPPED");
+    assert!(cluster_exists(&world));
+    world.log_open = false;
+    world.settle();
+    assert!(world.get("RayJob", "j").is_null() && !cluster_exists(&world));
+}
+
+#[test]
+fn nobody_waits_long_for_last_words() {
+    let mut world = running(&json!({"submissionMode": "HTTPMode"}));
+    world.log_open = true;
+    world.delete("RayJob", "j");
+    world.settle();
+    world.skip(Duration::from_secs(9));
+    world.settle();
+    assert!(cluster_exists(&world));
+    world.skip(Duration::from_secs(1));
+    world.settle();
+    assert!(world.get("RayJob", "j").is_null());
+    let mut silent = running(&json!({"submissionMode": "HTTPMode"}));
+    (silent.log_open, silent.dashboard_up) = (true, false);
+    silent.delete("RayJob", "j");
+    silent.settle();
+    assert!(silent.get("RayJob", "j").is_null(), "a head that does not answer says nothing more");
+}
+
+#[test]
 fn invalid_job_can_be_deleted() {
     let mut world = running(&json!({}));
     world.get_mut("RayJob", "j")["spec"]["entrypointNumCpus"] = json!("many");
