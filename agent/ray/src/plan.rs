@@ -10,6 +10,9 @@ use serde::Serialize;
 use serde_json::Value;
 use squadron_core::id::AttemptId;
 
+/// How the shell's word on a failed step begins when Ray answered and refused it.
+pub const REFUSED: &str = "the Ray dashboard refused";
+
 /// Everything one pass of a reconciler decided. Run `steps`, then write `status`, then run `then`.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Plan {

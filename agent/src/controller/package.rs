@@ -6,6 +6,7 @@
 
 use futures::stream::try_unfold;
 use squadron_core::id::AttemptId;
+use squadron_ray::plan::REFUSED;
 
 use super::dashboard::Dashboards;
 use crate::uplink::{Incoming, LinkError, Peer};
@@ -32,7 +33,7 @@ pub async fn deliver(
         return Ok(());
     }
     let text: String = String::from_utf8_lossy(&answer).chars().take(300).collect();
-    Err(format!("the Ray dashboard refused the package with status {code}: {text}"))
+    Err(format!("{REFUSED} the package with status {code}: {text}"))
 }
 
 async fn step(mut incoming: Incoming) -> Result<Option<(prost::bytes::Bytes, Incoming)>, LinkError> {

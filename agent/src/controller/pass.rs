@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::Value;
 use squadron_ray::{
     Failures, Options, cluster, job,
-    plan::{Action, Plan, Step},
+    plan::{Action, Plan, REFUSED, Step},
     view::Object,
 };
 
@@ -151,7 +151,7 @@ impl Shop {
             return Ok(());
         }
         let text: String = text.chars().take(500).collect();
-        Err(format!("the Ray dashboard refused the job with status {code}: {text}"))
+        Err(format!("{REFUSED} the job with status {code}: {text}"))
     }
 
     /// Fails with the time after which the object must be judged anew: soon when it changed meanwhile, and later each

@@ -36,9 +36,10 @@ pub(crate) fn meaning(fact: &RayJobFact) -> Meaning {
         ("Complete", "STOPPED") => Meaning::Stopped,
         ("Complete", "FAILED") | ("Failed" | "ValidationFailed", _) => failed(fact),
         ("Complete", _) => Meaning::Succeeded,
-        ("Running", "PENDING" | "") => {
+        ("Running", "PENDING") => {
             Meaning::Starting { reason: "", note: "Ray has the driver and starts it".to_owned() }
         }
+        ("Running", "") => Meaning::Starting { reason: "", note: submission(&fact.message) },
         ("Running", _) => Meaning::Running,
         ("Retrying", _) => Meaning::Starting {
             reason: reason::RETRYING,
@@ -50,6 +51,12 @@ pub(crate) fn meaning(fact: &RayJobFact) -> Meaning {
         },
         _ => Meaning::Starting { reason: "", note: String::new() },
     }
+}
+
+/// What keeps the driver from Ray, as the reconciler says it.
+fn submission(message: &str) -> String {
+    let said = clip(message.lines().next().unwrap_or_default(), 240);
+    if said.is_empty() { "its driver is being submitted to Ray".to_owned() } else { said }
 }
 
 fn failed(fact: &RayJobFact) -> Meaning {

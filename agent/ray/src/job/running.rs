@@ -10,7 +10,7 @@ use squadron_core::{id::AttemptId, job::marks, time::Timestamp};
 use super::{child, end, pass::Pass, poll, request, sidecar, submitter};
 use crate::{
     object,
-    plan::{Action, Event, Plan, Step},
+    plan::{Action, Event, Plan, REFUSED, Step},
     submission::Extras,
     types::{RayJobStatus, SubmissionMode},
     view::{JobInfo, RayAnswer, RayOutcome},
@@ -18,6 +18,12 @@ use crate::{
 
 /// How long a failed submitter's verdict waits for one more answer of Ray.
 const LAST_WORD: Duration = Duration::from_secs(10);
+
+/// Keys of steps: the driver's submission, and the beginning of those of packages.
+const SUBMIT: &str = "submit";
+const PACKAGE: &str = "package/";
+/// Refusals by Ray after which its mind does not change: with the pauses between them three minutes.
+const MOST_REFUSALS: u32 = 9;
 
 pub(super) fn watch(pass: &Pass<'_>, plan: &mut Plan, status: &mut RayJobStatus) {
     if pass.spec.is_suspended() {
@@ -132,7 +138,7 @@ fn hear_unknown(
     if pass.mode() == SubmissionMode::Http {
         status.job_status_check_failure_start_time = None;
         submit(pass, plan, status);
-        return false;
+        return refused(pass, status);
     }
     let known_before = !status.job_status.is_empty();
     match finish {
@@ -149,6 +155,22 @@ fn hear_unknown(
     }
 }
 
+/// Tells why the driver is not submitted yet, and gives up when Ray itself has refused it or a package often; answers whether it
+/// did.
+fn refused(pass: &Pass<'_>, status: &mut RayJobStatus) -> bool {
+    let failures = pass.view.failures.0.iter();
+    let failed =
+        failures.filter(|(key, _)| *key == SUBMIT || key.starts_with(PACKAGE)).map(|(_, failure)| failure);
+    let Some(failure) = failed.max_by_key(|failure| failure.count) else { return false };
+    let message = format!("The driver is not submitted yet: {}", failure.message);
+    if failure.count < MOST_REFUSALS || !failure.message.starts_with(REFUSED) {
+        status.message = message;
+        return false;
+    }
+    end::fail(status, "SubmissionFailed", format!("{} ({} times)", failure.message, failure.count));
+    true
+}
+
 /// The driver's packages first: Ray looks for them when it starts the driver, and fails the job if one is missing.
 fn submit(pass: &Pass<'_>, plan: &mut Plan, status: &RayJobStatus) {
     let extras = Extras::read(pass.job());
@@ -157,7 +179,7 @@ fn submit(pass: &Pass<'_>, plan: &mut Plan, status: &RayJobStatus) {
     }
     let body = request::body(pass.spec, &extras, &status.job_id);
     let action = Action::SubmitRayJob { dashboard: status.dashboard_url.clone(), body };
-    pass.push(plan, Step::new("submit", action));
+    pass.push(plan, Step::new(SUBMIT, action));
 }
 
 /// Asks for every package; false while one of them is held back after a failure.
@@ -172,7 +194,7 @@ fn deliver_packages(pass: &Pass<'_>, plan: &mut Plan, status: &RayJobStatus, ext
         let message = format!("Package {name} could not be brought to Ray");
         let failed = Event::warning("PackageNotDelivered", "Reconcile", message);
         let action = Action::DeliverPackage { dashboard, attempt, package };
-        pass.push(plan, Step::new(format!("package/{name}"), action).failed(failed).gate());
+        pass.push(plan, Step::new(format!("{PACKAGE}{name}"), action).failed(failed).gate());
         if plan.steps.len() == wanted {
             return false;
         }

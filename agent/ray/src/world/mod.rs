@@ -14,7 +14,7 @@ use squadron_core::time::Timestamp;
 use crate::{
     Failures, Options, cluster, job,
     object::{self, text},
-    plan::{Action, Plan, Poll, Step},
+    plan::{Action, Plan, Poll, REFUSED, Step},
     view::{ClusterView, JobInfo, JobView, Object, RayAnswer, RayOutcome},
 };
 
@@ -282,6 +282,9 @@ impl World {
                 Ok(())
             }
             Action::DeliverPackage { package, .. } => {
+                if let Some((_, words)) = self.refused.filter(|(what, _)| what == package) {
+                    return Err(format!("{REFUSED} the package with status 400: {words}"));
+                }
                 let there = self.packages.as_mut().ok_or("the control plane is away")?;
                 there.push(package.clone());
                 Ok(())

@@ -257,8 +257,8 @@ fn rj_sub_failing_sidecar_is_told_from_a_failing_driver() {
     }
 }
 
-#[test]
-fn a_driver_waits_for_its_packages() {
+/// A job that Ray's client sent with two packages.
+fn packed() -> World {
     let mut world = world(&json!({"submissionMode": "HTTPMode"}));
     let labels =
         json!({"squadron.dev/job-id": "0196f0a0-0000-7000-8000-000000000001", "squadron.dev/attempt": "2"});
@@ -266,6 +266,12 @@ fn a_driver_waits_for_its_packages() {
     job["metadata"]["labels"] = labels;
     job["metadata"]["annotations"]["squadron.dev/ray-submission"] =
         json!(r#"{"packages": ["a.zip", "b.whl"]}"#);
+    world
+}
+
+#[test]
+fn a_driver_waits_for_its_packages() {
+    let mut world = packed();
     world.packages = None;
     world.run_until(12, |world| was_told(world, "PackageNotDelivered"));
     for _ in 0..5 {
@@ -273,10 +279,22 @@ fn a_driver_waits_for_its_packages() {
         world.settle();
     }
     assert!(world.ray.is_empty(), "nothing is submitted before the packages are there");
+    assert_eq!(status(&world, "message"), "The driver is not submitted yet: the control plane is away");
     world.packages = Some(Vec::new());
     world.run_until(70, |world| deployment(world) == "Complete");
     let delivered = world.packages.unwrap();
     assert_eq!(delivered[..2], ["a.zip", "b.whl"], "{delivered:?}");
+}
+
+#[test]
+fn a_package_that_ray_refuses_again_and_again_fails_the_job() {
+    let mut world = packed();
+    (world.packages, world.refused) = (Some(Vec::new()), Some(("a.zip", "no such scheme")));
+    world.run_until(400, |world| deployment(world) == "Failed");
+    assert_eq!(status(&world, "reason"), "SubmissionFailed");
+    let words = "the Ray dashboard refused the package with status 400: no such scheme (9 times)";
+    assert_eq!(status(&world, "message"), words);
+    assert!(world.ray.is_empty());
 }
 
 /// The scripts are read by the shell that will run them.
