@@ -56,8 +56,9 @@ fn a_working_directory_runs_on_the_fleet_and_its_log_is_followed() {
 fn a_running_job_is_stopped_and_a_failing_one_tells_its_exit_code() {
     let ray = RayClient::ensure(stage()).unwrap();
     let id = format!("e2e-ray-stop-{}", std::process::id());
-    let sleep = ["--no-wait", "--submission-id", &id, "--", "sleep", "600"];
-    ray.job("submit", &sleep).unwrap().ok().unwrap();
+    let patient = "trap 'echo the last words; exit 0' TERM; while true; do sleep 0.1; done";
+    let endless = ["--no-wait", "--submission-id", &id, "--", "sh", "-c", patient];
+    ray.job("submit", &endless).unwrap().ok().unwrap();
     let ask = format!("print(client.get_job_status({id:?}))");
     wait::until("the job to run", PATIENCE, || {
         let status = ray.script(&ask)?.ok()?;
@@ -67,6 +68,11 @@ fn a_running_job_is_stopped_and_a_failing_one_tells_its_exit_code() {
     let stopped = ray.job("stop", &[&id]).unwrap();
     assert_eq!(stopped.code, Some(0), "{stopped:?}");
     assert_eq!(ray.script(&ask).unwrap().ok().unwrap().trim(), "STOPPED");
+    wait::until("what the driver said when it was stopped", PATIENCE, || {
+        let log = ray.job("logs", &[&id])?.ok()?;
+        Ok(if log.contains("the last words") { Look::Found(()) } else { Look::NotYet(log) })
+    })
+    .unwrap();
     let failed = ray.job("submit", &["--", "sh", "-c", "echo before the end; exit 3"]).unwrap();
     assert_eq!(failed.code, Some(1), "{failed:?}");
     assert!(failed.stdout.contains("before the end"), "{failed:?}");
