@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use squadron_core::dispatch::{Input, Plan, plan, preempt::Owed};
 use squadron_store::{
-    Result,
+    Result, StoreError,
     job::{
         class,
         heads::Lost,
@@ -54,7 +54,10 @@ pub async fn pass(app: &AppState, holder: Uuid) -> Result<Left> {
     let (input, plan) = decide(input).await;
     let mut whole = true;
     for batch in plan.assign.chunks(BATCH) {
-        let versions = assign::commit(app, &term, &input, batch).await?;
+        let versions = match assign::commit(app, &term, &input, batch).await {
+            Err(StoreError::Changed { .. }) => return Ok(Left::More),
+            done => done?,
+        };
         whole &= versions.len() == batch.len();
         for assign in batch {
             if let Some(version) = versions.get(&assign.job) {

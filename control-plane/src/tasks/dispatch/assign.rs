@@ -1,10 +1,11 @@
 //! Assignments on their way into the database, many in one transaction and in a fixed number of statements.
 //!
-//! Invariant: each is committed only if its job still waits and its cluster is still accepted; one that does not hold any
-//! more is left out and the others go on. Jobs are locked first and clusters after them, each in the order of their ids, so
-//! whoever does likewise never waits in a circle. A batch that fails as a whole is decided anew by the next pass.
+//! Invariant: each is committed only if its job still waits, else it is left out and the others go on, and only if all clusters
+//! of the batch still take jobs. Jobs are locked first and clusters after them, each in the order of their ids, so whoever does
+//! likewise never waits in a circle; clusters as late as may be, because heartbeats, leases and acceptances wait for their rows.
+//! A batch that fails as a whole is decided anew by the next pass.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use squadron_core::{
     attempt::{Event, Job, Step, advance as decide},
@@ -12,7 +13,7 @@ use squadron_core::{
     id::{ClusterId, JobId},
 };
 use squadron_store::{
-    PgConnection, Result, attempt,
+    PgConnection, Result, StoreError, attempt,
     decision::{self, By},
     estimate,
     job::advance,
@@ -46,11 +47,10 @@ async fn assign_all(
 ) -> Result<BTreeMap<JobId, i64>> {
     let ids: Vec<JobId> = batch.iter().map(|assign| assign.job).collect();
     let jobs = advance::lock_all(db, &ids).await?;
-    let open = advance::taking_jobs(db, &batch.iter().map(|assign| assign.cluster).collect()).await?;
     let clusters: BTreeMap<ClusterId, &Cluster> =
         input.clusters.iter().map(|cluster| (cluster.id, cluster)).collect();
     let (mut steps, mut placed) = (Vec::new(), Vec::new());
-    for assign in batch.iter().filter(|assign| open.contains(&assign.cluster)) {
+    for assign in batch {
         let name = clusters.get(&assign.cluster).map_or("", |cluster| cluster.name.as_str());
         let step = jobs.get(&assign.job).and_then(|job| step(job, assign, name, by));
         if let Some(step) = step
@@ -63,14 +63,20 @@ async fn assign_all(
     if steps.is_empty() {
         return Ok(BTreeMap::new());
     }
+    decision::note_assigned(db, &placed, by).await?;
+    let jobs: Vec<JobId> = placed.iter().map(|(assign, _)| assign.job).collect();
+    estimate::close(db, &jobs, by.now).await?;
     let versions = advance::save_all(db, &steps).await?;
     let charges = placed.iter().map(|(assign, attempt)| (*attempt, &assign.usage, &assign.bound));
     let charges: Vec<_> = charges.collect();
     attempt::charge(db, &charges).await?;
-    decision::note_assigned(db, &placed, by).await?;
-    let jobs: Vec<JobId> = placed.iter().map(|(assign, _)| assign.job).collect();
-    estimate::close(db, &jobs, by.now).await?;
+    still_open(db, placed.iter().map(|(assign, _)| assign.cluster).collect()).await?;
     Ok(versions)
+}
+
+async fn still_open(db: &mut PgConnection, clusters: BTreeSet<ClusterId>) -> Result<()> {
+    let open = advance::taking_jobs(db, &clusters).await?;
+    if open == clusters { Ok(()) } else { Err(StoreError::Changed { what: "a cluster" }) }
 }
 
 fn step(job: &Job, assign: &Assign, cluster_name: &str, by: By) -> Option<Step> {
@@ -112,5 +118,27 @@ mod tests {
         commit(&app, &term, &input, &planned).await.unwrap();
         let states = [state(&app, jobs[0]).await, state(&app, jobs[1]).await, state(&app, jobs[2]).await];
         assert_eq!(states, [JobState::Assigned, JobState::Cancelled, JobState::Assigned]);
+    }
+
+    #[tokio::test]
+    async fn a_batch_for_a_cluster_that_takes_no_jobs_any_more_leaves_nothing() {
+        let app = tests::app_with(squadron_core::lease::Terms::default()).await;
+        let holder = Uuid::now_v7();
+        tests::ready(&app, "east").await;
+        tests::settle(&app, holder).await;
+        let job = fixture::queued(&app.store, "a").await.id;
+        let input = snapshot(&app).await.unwrap().input;
+        let planned = plan(&input).assign;
+        fixture::execute(
+            &app.store,
+            "update cluster set state = 'revoked' where name = 'east' and $1 > 0",
+            1,
+        )
+        .await;
+        let term = duty::hold(&app, "dispatch", holder).await.unwrap().unwrap();
+        let refused = commit(&app, &term, &input, &planned).await.unwrap_err();
+        assert!(matches!(refused, StoreError::Changed { .. }), "{refused}");
+        assert_eq!(state(&app, job).await, JobState::Queued);
+        assert_eq!(app.store.standings().await.unwrap().values().next().unwrap().desired_generation, 0);
     }
 }

@@ -133,9 +133,11 @@ pub async fn save_all(db: &mut PgConnection, steps: &[Step]) -> Result<BTreeMap<
     if steps.is_empty() {
         return Ok(BTreeMap::new());
     }
+    // Clusters come after jobs and as late as may be: their heartbeats, leases and acceptances wait for whoever holds them.
+    let versions = save_jobs(db, steps).await?;
     let generations = next_generations(db, steps.iter().filter_map(|step| step.desired_changed)).await?;
     save_attempts(db, steps, &generations).await?;
-    save_jobs(db, steps).await
+    Ok(versions)
 }
 
 async fn save_jobs(db: &mut PgConnection, steps: &[Step]) -> Result<BTreeMap<JobId, i64>> {
