@@ -1,6 +1,6 @@
 # Every run sets up what it needs. The work is done by xtask; this file only names it.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down test quick acceptance chaos rounds bench bench-submit bench-rate bench-failover bench-fleet bench-queue generate clean
+.PHONY: help demo demo-down test quick acceptance chaos rounds bench bench-submit bench-rate bench-failover bench-flood bench-fleet bench-queue generate clean
 
 XTASK := cargo run --quiet --locked --package xtask --
 SUITE ?= e2erayjob
@@ -27,6 +27,7 @@ help:
 	@echo 'make acceptance    KubeRay'\''s own Go tests: SUITE=e2erayjob PATTERN=^TestRayJob$$ OPERATOR=squadron|kuberay'
 	@echo 'make bench         measure from submit to the first line of output, beside KubeRay'\''s operator'
 	@echo 'make bench-rate    measure jobs a second from submit to object, beside MultiKueue: RUNS=5 JOBS=1000'
+	@echo 'make bench-flood     flood two clusters by one team and measure when one that comes later has its share'
 	@echo 'make bench-failover  lose a cluster with a thousand fenced jobs and measure when they start elsewhere'
 	@echo 'make bench-queue   measure submissions, lists and decisions while a million jobs wait: QUEUED=1000000'
 	@echo 'make bench-fleet   measure jobs a second through 10 and 500 agents on fake API servers, and memory for each'
@@ -65,6 +66,9 @@ bench-rate:
 
 bench-failover:
 	@SQUADRON_PROFILE=release $(XTASK) bench-failover
+
+bench-flood:
+	@SQUADRON_PROFILE=release $(XTASK) bench-flood
 
 bench-queue:
 	@SQUADRON_PROFILE=release $(XTASK) bench-queue --jobs $(QUEUED)

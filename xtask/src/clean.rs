@@ -17,6 +17,7 @@ pub fn run() -> Result<()> {
         Spec::acceptance(),
         Spec::rate(),
         Spec::failover(),
+        Spec::flood(),
         Spec::rounds(1, 20),
         Spec::rounds(2, 20),
     ] {

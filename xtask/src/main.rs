@@ -66,6 +66,8 @@ enum Task {
     BenchRate(bench::Rate),
     /// Lose a cluster with many fenced jobs and measure when they start elsewhere.
     BenchFailover(bench::Failover),
+    /// Flood two clusters by one team and measure when one that comes later has its share.
+    BenchFlood(bench::Flood),
     /// Measure submissions, lists, reasons and the decision cycle while very many jobs wait.
     BenchQueue(bench::Queue),
     /// Measure how many jobs a second reach fake API servers through whole agents, and what 500 agents cost.
@@ -113,6 +115,10 @@ fn run(task: &Task) -> Result<()> {
         Task::BenchFailover(failover) => {
             ready_unless(failover.built)?;
             failover.run()
+        }
+        Task::BenchFlood(flood) => {
+            ready_unless(flood.built)?;
+            flood.run()
         }
         Task::BenchQueue(queue) => queue.run(),
         Task::BenchFleet(fleet) => {

@@ -81,6 +81,12 @@ impl Spec {
         Spec { up: rate.up, chart: rate.chart, ..new }
     }
 
+    /// For a team that floods the fleet: clusters like those for measuring dispatch.
+    pub fn flood() -> Spec {
+        let rate = Spec::rate();
+        Spec { up: rate.up, chart: rate.chart, ..Spec::new("flood", &["flood-a", "flood-b"], 8513, &[]) }
+    }
+
     /// For rounds of faults: one of two pairs of clusters that log every write, and a lease of so many seconds with a
     /// heartbeat of 2 s.
     pub fn rounds(pair: u8, lease: u32) -> Spec {

@@ -4,7 +4,7 @@
 //! Owns the order of a run. Times come from the audit log of the API server and from this machine's clock. Nothing reconciles
 //! RayJobs, so no pods are started; the agent of the lost cluster deletes what it holds as always.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::Result;
 use serde_json::json;
@@ -98,7 +98,7 @@ impl Failover {
         stage: &Stage,
         proof: Proof,
         cut_at: f64,
-        created: &dyn Fn() -> Result<Vec<f64>>,
+        created: &dyn Fn() -> Result<BTreeMap<String, f64>>,
     ) -> Result<(f64, f64)> {
         let begun = match proof {
             Proof::Lease => cut_at,
@@ -114,12 +114,12 @@ impl Failover {
         };
         self.wait_created("every job on the other cluster", created)?;
         let times = created()?;
-        let first = times.iter().copied().fold(f64::INFINITY, f64::min);
-        let last = times.iter().copied().fold(0.0, f64::max);
+        let first = times.values().copied().fold(f64::INFINITY, f64::min);
+        let last = times.values().copied().fold(0.0, f64::max);
         Ok((first - begun, last - begun))
     }
 
-    fn wait_created(&self, what: &str, created: &dyn Fn() -> Result<Vec<f64>>) -> Result<()> {
+    fn wait_created(&self, what: &str, created: &dyn Fn() -> Result<BTreeMap<String, f64>>) -> Result<()> {
         wait::until(what, PATIENCE, || {
             let found = created()?.len();
             Ok(found_if(found >= self.jobs as usize, format!("{found} of {}", self.jobs)))

@@ -5,6 +5,7 @@
 
 mod failover;
 mod fleet;
+mod flood;
 mod queue;
 mod rate;
 mod report;
@@ -20,7 +21,7 @@ use squadron_e2e::{
 };
 
 use self::report::Report;
-pub use self::{failover::Failover, fleet::Fleet, queue::Queue, rate::Rate};
+pub use self::{failover::Failover, fleet::Fleet, flood::Flood, queue::Queue, rate::Rate};
 use crate::acceptance::Operator;
 
 const MANIFEST: &str = "xtask/src/bench/first-line.yaml";

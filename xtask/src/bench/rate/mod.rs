@@ -12,7 +12,7 @@ mod multikueue;
 mod side;
 mod squadron;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::Result;
 use squadron_e2e::{
@@ -49,11 +49,11 @@ impl<'a> Load<'a> {
     }
 }
 
-/// When RayJobs were created in a worker cluster, in seconds since 1970, by its log from byte `from` on.
-pub fn created_since(cluster: &str, from: u64) -> Result<Vec<f64>> {
+/// When RayJobs were created in a worker cluster, in seconds since 1970, by their names, as its log tells from byte `from` on.
+pub fn created_since(cluster: &str, from: u64) -> Result<BTreeMap<String, f64>> {
     let mut writes = Writes::default();
     writes.read(&testbed::audit_log(cluster)?, from, NAMESPACE, true)?;
-    Ok(writes.created.into_values().collect())
+    Ok(writes.created)
 }
 
 /// How much is measured.
