@@ -23,6 +23,9 @@ pub(super) struct Refused {
 /// Problems of an object after which nobody asks any more what was meant; comparing costs much.
 const MOST_GUESSES: usize = 50;
 
+/// Bytes of a text that is read at most; what stands in annotations is passed over and may be longer.
+const LONGEST_TEXT: usize = 4_096;
+
 /// Reads one object.
 pub(super) struct Reader {
     pub(super) document: u32,
@@ -92,10 +95,14 @@ impl Reader {
         }
     }
 
-    /// The text of a value.
+    /// The text of a value; one that is longer than any that means something is a problem, and is repeated nowhere.
     pub(super) fn text<'n>(&mut self, node: Option<&&'n Node>, path: &str) -> Option<&'n str> {
         let node = node?;
         match &node.value {
+            Value::Text(text) if text.len() > LONGEST_TEXT => {
+                self.problem(node.line, path, format!("is longer than {LONGEST_TEXT} bytes"));
+                None
+            }
             Value::Text(text) => Some(text),
             _ => {
                 self.problem(node.line, path, "must be a text");

@@ -159,12 +159,8 @@ impl<'n> Object<'_, 'n> {
             let named = resources.iter().map(|one| one.text("name").unwrap_or_default().to_owned());
             let named: BTreeSet<String> = named.collect();
             if named != covered {
-                let show = |names: &BTreeSet<String>| {
-                    let names: Vec<String> = names.iter().map(|name| clip(name, 40)).collect();
-                    if names.is_empty() { "nothing".to_owned() } else { list(&names) }
-                };
                 let problem =
-                    format!("has quotas for {}, but the group covers {}", show(&named), show(&covered));
+                    format!("has quotas for {}, but the group covers {}", shown(&named), shown(&covered));
                 self.reader.problem(flavor.line, &format!("{path}[{index}].resources"), problem);
             }
         }
@@ -196,4 +192,17 @@ impl<'n> Object<'_, 'n> {
         let class = PriorityClass { name: self.name.to_owned(), value, description: description.to_owned() };
         self.book.class(self.reader, self.line, class, lines);
     }
+}
+
+/// Names that are shown at most.
+const MOST_NAMES: usize = 10;
+
+fn shown(names: &BTreeSet<String>) -> String {
+    let mut shown: Vec<String> = names.iter().take(MOST_NAMES).map(|name| clip(name, 40)).collect();
+    match names.len().saturating_sub(MOST_NAMES) {
+        0 if names.is_empty() => return "nothing".to_owned(),
+        0 => {}
+        more => shown.push(format!("{more} more")),
+    }
+    list(&shown)
 }

@@ -118,6 +118,9 @@ impl Book {
     }
 }
 
+/// Bytes of a name at most: as long as Kubernetes' longest, twice, for `NAMESPACE/NAME`.
+const LONGEST_NAME: usize = 507;
+
 /// Kinds by their API versions.
 const OWN: [&str; 3] = ["Flavor", "Queue", "PriorityClass"];
 const KUEUE: [&str; 5] = ["ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue", "WorkloadPriorityClass"];
@@ -209,5 +212,11 @@ fn name<'n>(
     }
     let fields = reader.map(metadata, "metadata", &known);
     let name = reader.required(fields.get("name"), metadata.line, "metadata.name")?;
+    // Every fault of the object repeats its name.
+    if name.len() > LONGEST_NAME {
+        let problem = format!("is longer than {LONGEST_NAME} bytes");
+        reader.problem(metadata.line, "metadata.name", problem);
+        return None;
+    }
     Some((name, fields.get("name").map_or(node.line, |name| name.line)))
 }

@@ -271,6 +271,31 @@ fn kueues_commonest_set_is_read() {
 }
 
 #[test]
+fn long_names_are_not_repeated_by_every_fault() {
+    let flavors: Vec<String> = (0..20_000).map(|number| format!("{{name: a{number}}}")).collect();
+    let name = "A".repeat(200_000);
+    let text = format!(
+        "apiVersion: squadron.dev/v1\nkind: Queue\nmetadata: {{name: {name}}}\nspec: {{flavors: [{}]}}\n",
+        flavors.join(", ")
+    );
+    refuses(&text, &["metadata.name: is longer than 4096 bytes"]);
+    refuses(&text.replace(&name, &name[..600]), &["metadata.name: is longer than 507 bytes"]);
+}
+
+#[test]
+fn names_that_a_group_covers_are_not_all_repeated() {
+    let many = |count: usize, form: fn(usize) -> String| (0..count).map(form).collect::<Vec<_>>().join(", ");
+    let group = format!(
+        "resourceGroups: [{{coveredResources: [{}], flavors: [{}]}}]",
+        many(5_000, |number| format!("r{number}")),
+        many(40, |number| format!("{{name: f{number}, resources: []}}"))
+    );
+    let found = problems(&cluster_queue(&group));
+    assert_eq!(found.len(), 40);
+    assert!(found[0].contains("and 4990 more") && found[0].len() < 500, "{}", found[0]);
+}
+
+#[test]
 fn what_kubectl_keeps_in_an_annotation_is_passed_over() {
     let kept = "x".repeat(200_000);
     let text = "apiVersion: kueue.x-k8s.io/v1beta1\nkind: ResourceFlavor\n";
