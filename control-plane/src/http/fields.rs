@@ -1,6 +1,7 @@
 //! Fields: a request's body, which is one JSON object.
 //!
-//! Invariant: a list is no object. The reader of our types would take one field by field, and `[]` for all of them left out.
+//! Invariant: a list is no request. The reader of our types would take one field by field, and `[]` for all of them left out.
+//! What stands within the object is read as its types say.
 
 use axum::{
     Json,

@@ -33,7 +33,7 @@ fn asks(submission: &Submission) -> Vec<Ask> {
     table.into_iter().filter_map(ask).collect()
 }
 
-/// Makes the head of `job` as large as its driver, where nobody has said how large it is.
+/// Makes the head of `job` as large as its driver, where nobody has said how large it is and no pod is large enough.
 pub(super) fn grow(job: &mut Value, submission: &Submission, choices: &Choices) {
     let mut size = Size::default();
     for ask in unmet(job, submission) {
@@ -48,23 +48,36 @@ pub(super) fn grow(job: &mut Value, submission: &Submission, choices: &Choices) 
     shape::resize(&mut job["spec"]["rayClusterSpec"]["headGroupSpec"], &size);
 }
 
-/// What no pod of `job` has.
+/// What the driver asks for, if no pod of `job` has all of it.
 pub(super) fn check(job: &Value, submission: &Submission) -> Vec<FieldError> {
     let error = |ask: Ask| {
         let Ask { field, amount, key, .. } = ask;
         let problem = format!(
-            "is {amount}, which no pod of the job has, so the driver would wait for ever; ask for larger ones by the \
-             metadata squadron.dev/head-{key} or squadron.dev/worker-{key}"
+            "is {amount}, and no pod of the job has all that its driver asks for, so it would wait for ever; ask for \
+             larger ones by the metadata squadron.dev/head-{key} or squadron.dev/worker-{key}"
         );
         FieldError { path: field.to_owned(), problem }
     };
     unmet(job, submission).into_iter().map(error).collect()
 }
 
+/// What the head lacks, if no pod has everything; of a spec that cannot be read its own check tells.
 fn unmet(job: &Value, submission: &Submission) -> Vec<Ask> {
-    let mut asks = asks(submission);
-    if let Ok(cluster) = types::part::<types::RayClusterSpec>(&job["spec"], "rayClusterSpec") {
-        asks.retain(|ask| !pod::offers(&cluster, ask.param).iter().any(|most| ask.amount <= *most));
+    let Ok(cluster) = types::part::<types::RayClusterSpec>(&job["spec"], "rayClusterSpec") else {
+        return Vec::new();
+    };
+    let offered: Vec<(Ask, Vec<f64>)> = asks(submission)
+        .into_iter()
+        .map(|ask| {
+            let most = pod::offers(&cluster, ask.param);
+            (ask, most)
+        })
+        .collect();
+    let has =
+        |(ask, most): &(Ask, Vec<f64>), pod: usize| most.get(pod).is_some_and(|most| ask.amount <= *most);
+    let pods = offered.first().map_or(0, |(_, most)| most.len());
+    if offered.is_empty() || (0..pods).any(|pod| offered.iter().all(|one| has(one, pod))) {
+        return Vec::new();
     }
-    asks
+    offered.into_iter().filter(|one| !has(one, 0)).map(|(ask, _)| ask).collect()
 }

@@ -32,8 +32,8 @@ const KEYS: [&str; 11] = [
     "head-memory",
     "head-gpus",
 ];
-/// Workers that one submission may ask for.
-const MOST_WORKERS: u32 = 5_000;
+/// Workers that one submission may ask for: a job has 5,000 pods at most, and one is the head.
+const MOST_WORKERS: u32 = 4_999;
 const MOST_GPUS: u32 = 64;
 
 /// What a submission's metadata chose; everything else comes from the template.

@@ -130,6 +130,9 @@ fn resources(given: &Map<String, Value>) -> Result<Option<Map<String, Value>>> {
     }
 }
 
+/// Cores or GPUs that a machine may have.
+const MOST: f64 = 100_000.0;
+
 /// Values of the right type that no cluster could honour.
 pub(super) fn amounts(submission: &Submission) -> Vec<FieldError> {
     let error = |path: &str, problem: &str| FieldError { path: path.to_owned(), problem: problem.to_owned() };
@@ -144,6 +147,9 @@ pub(super) fn amounts(submission: &Submission) -> Vec<FieldError> {
     for (field, amount) in amounts {
         if amount.is_some_and(|amount| amount < 0.0) {
             found.push(error(field, "must not be negative"));
+        }
+        if field != "entrypoint_resources" && amount.is_some_and(|amount| amount > MOST) {
+            found.push(error(field, "is more than any machine has"));
         }
     }
     if submission.submission_id.as_deref().is_some_and(|id| !is_id(id)) {

@@ -124,7 +124,7 @@ fn wrong_keys_and_values_are_named() {
             "metadata[\"squadron.dev/wrokers\"]: is no key that Squadron knows; did you mean squadron.dev/workers?",
         ),
         (json!({"squadron.dev/colour": "red"}), "known keys: squadron.dev/{queue, cluster"),
-        (json!({"squadron.dev/workers": "-1"}), "must be a whole number from 0 to 5000"),
+        (json!({"squadron.dev/workers": "-1"}), "must be a whole number from 0 to 4999"),
         (json!({"squadron.dev/head-memory": "much"}), "must be a positive amount of memory"),
         (json!({"squadron.dev/head-cpus": "0"}), "must be a positive amount of cores"),
         (json!({"squadron.dev/worker-cpus": "1"}), "add squadron.dev/workers"),
@@ -226,6 +226,10 @@ fn the_default_head_grows_with_its_driver() {
     assert_eq!(head(&json!({"entrypoint_num_cpus": 1, "entrypoint_memory": 5}), None), Ok((1_000, 2_048, 0)));
     let workers = json!({"squadron.dev/workers": "1", "squadron.dev/worker-gpus": "4"});
     assert_eq!(head(&json!({"entrypoint_num_gpus": 4, "metadata": workers}), None), Ok((1_000, 2_048, 0)));
+    let both = json!({"entrypoint_num_gpus": 4, "entrypoint_num_cpus": 8, "metadata": workers});
+    assert_eq!(head(&both, None), Ok((8_000, 2_048, 4)), "no pod but a larger head has both");
+    let huge = head(&json!({"entrypoint_num_gpus": 1e9}), None).unwrap_err();
+    assert_eq!(huge, "entrypoint_num_gpus: is more than any machine has");
 }
 
 #[test]
@@ -240,12 +244,12 @@ fn a_driver_for_which_no_pod_is_large_enough_is_refused() {
     let refused = asked(1.5, "2").unwrap_err();
     assert_eq!(
         refused,
-        "entrypoint_num_gpus: is 1.5, which no pod of the job has, so the driver would wait for ever; ask for larger \
-         ones by the metadata squadron.dev/head-gpus or squadron.dev/worker-gpus"
+        "entrypoint_num_gpus: is 1.5, and no pod of the job has all that its driver asks for, so it would wait for ever; \
+         ask for larger ones by the metadata squadron.dev/head-gpus or squadron.dev/worker-gpus"
     );
     let small = json!({"squadron.dev/head-cpus": "2"});
     let refused = head(&json!({"entrypoint_num_cpus": 3, "metadata": small}), None).unwrap_err();
-    assert!(refused.starts_with("entrypoint_num_cpus: is 3, which no pod"), "{refused}");
+    assert!(refused.starts_with("entrypoint_num_cpus: is 3, and no pod"), "{refused}");
 }
 
 #[test]
