@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use squadron_core::time::Timestamp;
 
-use crate::plan::{Event, Plan, Step};
+use crate::plan::{Event, Plan, REFUSED, Step};
 
 const LONGEST_PAUSE_MILLIS: i64 = 60_000;
 /// Error texts come from an API server; a status has room for a sentence or two.
@@ -22,6 +22,8 @@ const STATUS: &str = "status";
 pub struct Failure {
     /// Failures in a row.
     pub count: u32,
+    /// How many of the last of them were refusals by Ray itself.
+    pub refusals: u32,
     /// When it failed last.
     pub at: Timestamp,
     /// The API server's words.
@@ -55,8 +57,16 @@ impl Failures {
         now: Timestamp,
     ) -> String {
         let message: String = error.chars().take(LONGEST_MESSAGE).collect();
-        let count = self.0.get(key).map_or(0, |known| known.count).saturating_add(1);
-        self.0.insert(key.to_owned(), Failure { count, at: now, message: message.clone(), replica_failure });
+        let (count, refusals) = self.0.get(key).map_or((0, 0), |known| (known.count, known.refusals));
+        let refusals = if error.starts_with(REFUSED) { refusals.saturating_add(1) } else { 0 };
+        let failure = Failure {
+            count: count.saturating_add(1),
+            refusals,
+            at: now,
+            message: message.clone(),
+            replica_failure,
+        };
+        self.0.insert(key.to_owned(), failure);
         message
     }
 

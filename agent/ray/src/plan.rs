@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 use squadron_core::id::AttemptId;
 
-/// How the shell's word on a failed step begins when Ray answered and refused it.
+/// How the shell's word on a failed step begins when Ray's answer was that it is wrong (a status from 400 to 499).
 pub const REFUSED: &str = "the Ray dashboard refused";
 
 /// Everything one pass of a reconciler decided. Run `steps`, then write `status`, then run `then`.

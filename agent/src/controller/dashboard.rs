@@ -7,6 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::StreamExt;
 use serde_json::Value;
+use squadron_ray::plan::REFUSED;
 
 use super::address::resolve;
 use crate::watch::Cache;
@@ -30,6 +31,22 @@ pub enum DashboardError {
     },
     #[error("the Ray dashboard at {dashboard} answered with more than {limit} bytes")]
     TooLong { dashboard: String, limit: usize },
+}
+
+/// Characters of an error that are told.
+const LONGEST_WORDS: usize = 300;
+
+/// What to say when `what` was answered with `code`: with Ray's own error, which is the last line of a traceback.
+pub fn unwelcome(what: &str, code: u16, body: &[u8]) -> String {
+    let verdict = if (400..500).contains(&code) { REFUSED } else { "the Ray dashboard failed on" };
+    format!("{verdict} {what} with status {code}: {}", last_line(body))
+}
+
+/// The last line of an answer: of a Python traceback the error itself.
+pub fn last_line(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    line.unwrap_or_default().chars().take(LONGEST_WORDS).collect()
 }
 
 /// Client of all dashboards of this cluster.

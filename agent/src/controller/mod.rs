@@ -31,7 +31,7 @@ use crate::{
 };
 
 pub use api::{WriteError, Writer, reference};
-pub use dashboard::{DashboardError, Dashboards};
+pub use dashboard::{DashboardError, Dashboards, last_line};
 pub use events::Events;
 pub use guard::Permit;
 pub use queue::Queue;

@@ -6,9 +6,8 @@
 
 use futures::stream::try_unfold;
 use squadron_core::id::AttemptId;
-use squadron_ray::plan::REFUSED;
 
-use super::dashboard::Dashboards;
+use super::dashboard::{Dashboards, unwelcome};
 use crate::uplink::{Incoming, LinkError, Peer};
 
 /// Brings the package to the head, unless it is there.
@@ -32,8 +31,7 @@ pub async fn deliver(
         tracing::info!(%attempt, name, bytes, "brought a package to Ray");
         return Ok(());
     }
-    let text: String = String::from_utf8_lossy(&answer).chars().take(300).collect();
-    Err(format!("{REFUSED} the package with status {code}: {text}"))
+    Err(unwelcome("the package", code, &answer))
 }
 
 async fn step(mut incoming: Incoming) -> Result<Option<(prost::bytes::Bytes, Incoming)>, LinkError> {

@@ -8,13 +8,13 @@ use std::{sync::Arc, time::Duration};
 use serde_json::Value;
 use squadron_ray::{
     Failures, Options, cluster, job,
-    plan::{Action, Plan, REFUSED, Step},
+    plan::{Action, Plan, Step},
     view::Object,
 };
 
 use super::{
     api::{WriteError, Writer},
-    dashboard::Dashboards,
+    dashboard::{Dashboards, unwelcome},
     events::Events,
     package,
     poll::Polls,
@@ -150,8 +150,7 @@ impl Shop {
         if (200..300).contains(&code) || text.contains(ALREADY_SUBMITTED) {
             return Ok(());
         }
-        let text: String = text.chars().take(500).collect();
-        Err(format!("{REFUSED} the job with status {code}: {text}"))
+        Err(unwelcome("the job", code, &answer))
     }
 
     /// Fails with the time after which the object must be judged anew: soon when it changed meanwhile, and later each

@@ -16,7 +16,10 @@ use super::{
     answer::{beginning, whole},
     mark::Mark,
 };
-use crate::watch::{Kind, object::has_ended};
+use crate::{
+    controller::last_line,
+    watch::{Kind, object::has_ended},
+};
 
 const EVERY: Duration = Duration::from_secs(1);
 /// Largest answer that is read, in bytes.
@@ -25,8 +28,6 @@ const LIMIT: usize = 16 * 1024 * 1024;
 const CHUNK: usize = 64 * 1024;
 /// How often the last look after the job's end is tried.
 const LAST_LOOKS: u32 = 5;
-/// Characters of a reason at most.
-const WHY: usize = 300;
 /// The last line of a log that is longer.
 const CUT: &[u8] = b"\n[squadron: the log goes on; in HTTPMode no more than its first 16 MiB are kept]\n";
 
@@ -122,13 +123,6 @@ async fn ask(shared: &Shared, job: &Object) -> Look {
         Ok(((code, body), _)) => Look::Failed(format!("the dashboard answered {code}: {}", last_line(&body))),
         Err(error) => Look::Failed(error.to_string()),
     }
-}
-
-/// The last line of an answer: of a Python traceback the error itself.
-fn last_line(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(body);
-    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    line.unwrap_or_default().chars().take(WHY).collect()
 }
 
 /// The end of a log whose rest nobody could read. Ray gives no log that holds a byte that is not UTF-8.

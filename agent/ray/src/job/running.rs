@@ -9,8 +9,9 @@ use squadron_core::{id::AttemptId, job::marks, time::Timestamp};
 
 use super::{child, end, pass::Pass, poll, request, sidecar, submitter};
 use crate::{
+    failures::Failure,
     object,
-    plan::{Action, Event, Plan, REFUSED, Step},
+    plan::{Action, Event, Plan, Step},
     submission::Extras,
     types::{RayJobStatus, SubmissionMode},
     view::{JobInfo, RayAnswer, RayOutcome},
@@ -98,6 +99,7 @@ fn hear(
         }
         RayOutcome::Unknown => hear_unknown(pass, plan, status, answer, finish),
         RayOutcome::Failed(_) => {
+            plan.held.extend(attempts(pass).map(|(key, _)| key.clone()));
             let since = &mut status.job_status_check_failure_start_time;
             since.get_or_insert_with(|| object::stamp(answer.at));
             false
@@ -137,8 +139,13 @@ fn hear_unknown(
 ) -> bool {
     if pass.mode() == SubmissionMode::Http {
         status.job_status_check_failure_start_time = None;
+        if refused(pass, status) {
+            return true;
+        }
+        // What this pass does not come to is wanted all the same, so its failures are not forgotten.
+        plan.held.extend(attempts(pass).map(|(key, _)| key.clone()));
         submit(pass, plan, status);
-        return refused(pass, status);
+        return false;
     }
     let known_before = !status.job_status.is_empty();
     match finish {
@@ -155,20 +162,23 @@ fn hear_unknown(
     }
 }
 
-/// Tells why the driver is not submitted yet, and gives up when Ray itself has refused it or a package often; answers whether it
-/// did.
+/// Tells why the driver is not submitted yet, and gives up when Ray itself has refused it or a package again and again;
+/// answers whether it did.
 fn refused(pass: &Pass<'_>, status: &mut RayJobStatus) -> bool {
-    let failures = pass.view.failures.0.iter();
-    let failed =
-        failures.filter(|(key, _)| *key == SUBMIT || key.starts_with(PACKAGE)).map(|(_, failure)| failure);
-    let Some(failure) = failed.max_by_key(|failure| failure.count) else { return false };
-    let message = format!("The driver is not submitted yet: {}", failure.message);
-    if failure.count < MOST_REFUSALS || !failure.message.starts_with(REFUSED) {
-        status.message = message;
+    let Some(failure) = attempts(pass).map(|(_, failure)| failure).max_by_key(|failure| failure.count) else {
+        return false;
+    };
+    if failure.refusals < MOST_REFUSALS {
+        status.message = format!("The driver is not submitted yet: {}", failure.message);
         return false;
     }
-    end::fail(status, "SubmissionFailed", format!("{} ({} times)", failure.message, failure.count));
+    end::fail(status, "SubmissionFailed", format!("{} ({} times)", failure.message, failure.refusals));
     true
+}
+
+/// What failed of the submission's steps.
+fn attempts<'a>(pass: &'a Pass<'_>) -> impl Iterator<Item = (&'a String, &'a Failure)> {
+    pass.view.failures.0.iter().filter(|(key, _)| *key == SUBMIT || key.starts_with(PACKAGE))
 }
 
 /// The driver's packages first: Ray looks for them when it starts the driver, and fails the job if one is missing.

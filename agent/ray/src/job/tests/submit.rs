@@ -297,6 +297,22 @@ fn a_package_that_ray_refuses_again_and_again_fails_the_job() {
     assert!(world.ray.is_empty());
 }
 
+#[test]
+fn one_refusal_after_a_long_outage_fails_no_job() {
+    let mut world = packed();
+    world.packages = None;
+    for _ in 0..700 {
+        world.settle();
+        world.tick();
+    }
+    assert_eq!(deployment(&world), "Running", "a control plane that is away is waited for");
+    (world.packages, world.refused) = (Some(Vec::new()), Some(("a.zip", "busy")));
+    world.run_until(70, |world| status(world, "message").ends_with("busy"));
+    assert_eq!(deployment(&world), "Running");
+    world.refused = None;
+    world.run_until(140, |world| deployment(world) == "Complete");
+}
+
 /// The scripts are read by the shell that will run them.
 #[test]
 fn scripts_are_legal_shell() {
