@@ -105,6 +105,7 @@ fn title(term: &str) -> &'static str {
         "price" => "PRICE",
         "idle_gpus" => "IDLE_GPUS",
         "node_size" => "NODE_SIZE",
+        "run" => "RUN",
         "jobs_there" => "JOBS_THERE",
         "fullness" => "FULLNESS",
         _ => "TERM",

@@ -33,6 +33,7 @@ first. Their terms count in this order; the first that differs decides (marked *
   price        what it would cost an hour, for a job with --max-price
   idle_gpus    GPUs on the nodes it would take that it does not ask for
   node_size    the largest of those nodes, so that large nodes stay free for large work
+  run          0 where jobs of this pass went and some more follow, in a fleet of 64 clusters and more
   jobs_there   jobs that run there
   fullness     how full the cluster would be in its scarcest resource
 For a job that has its place, see squadron why JOB --history.";

@@ -74,7 +74,7 @@ pub struct Candidate {
 /// One term of the comparison; the smaller value is better.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Term {
-    /// Stable word: `borrowing`, `preference`, `data`, `spread`, `price`, `idle_gpus`, `node_size`, `jobs_there` or `fullness`.
+    /// Stable word: `borrowing`, `preference`, `data`, `spread`, `price`, `idle_gpus`, `node_size`, `run`, `jobs_there` or `fullness`.
     pub name: String,
     pub value: i64,
     /// What the value counts; empty where it is yes (1) or no (0).

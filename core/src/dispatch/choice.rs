@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::{dispatch::Blocker, resources::Resources};
 
 /// Candidates, and refusals, that are kept with one decision at most.
-pub const KEPT: usize = 20;
+pub const KEPT: usize = 10;
 
 /// One term of the comparison. The smaller value is better; terms count in their order.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Term {
-    /// Stable word: `borrowing`, `preference`, `data`, `spread`, `price`, `idle_gpus`, `node_size`, `jobs_there` or `fullness`.
+    /// Stable word: `borrowing`, `preference`, `data`, `spread`, `price`, `idle_gpus`, `node_size`, `run`, `jobs_there` or `fullness`.
     pub name: String,
     pub value: i64,
     /// What the value counts; empty where it is yes (1) or no (0).

@@ -57,6 +57,7 @@ impl<'a> Candidate<'a> {
         wishes(site, job, packing.price, terms);
         idle_gpus(job, &used, terms);
         node_size(&used, terms);
+        run(site, terms);
         terms.add("jobs_there", "jobs", site.attempts, || format!("it runs {}", count(site.attempts, "job")));
         terms.add("fullness", "‰", load, || format!("it would be {} % full", load / 10));
     }
@@ -208,6 +209,15 @@ fn node_size(used: &[Resources], terms: &mut Terms) {
     let class = i128::from(gpus) * 64 + i128::from(cores.max(1).ilog2());
     terms
         .add("node_size", "class", class, || format!("its nodes have up to {}", amount_of_node(gpus, cores)));
+}
+
+/// In a large fleet, a cluster that was given jobs of this pass gets some more before the next one is given any.
+fn run(site: &Open<'_>, terms: &mut Terms) {
+    if let Some(goes_on) = site.goes_on() {
+        let clause =
+            if goes_on { "it is given jobs of this pass" } else { "it would be one more to be told" };
+        terms.add("run", "", i64::from(!goes_on), || clause.to_owned());
+    }
 }
 
 fn amount_of_node(gpus: i64, cores: i64) -> String {

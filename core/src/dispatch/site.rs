@@ -15,6 +15,11 @@ use crate::{
     id::ClusterId,
 };
 
+/// So many clusters as this there are before one is given several jobs one after another.
+const CLUSTERS_A_JOB: usize = 32;
+/// Jobs of a pass that one cluster is given one after another, at most.
+const LONGEST_RUN: usize = 16;
+
 /// Jobs that keep apart, by queue and group, with how many of them are somewhere.
 type Apart = BTreeMap<(String, String), usize>;
 
@@ -37,6 +42,9 @@ pub(super) struct Open<'a> {
     binds: Option<Binds>,
     /// Grows with every job that is placed there.
     pub(super) version: u32,
+    /// Jobs of a pass that it is given one after another, where other things are equal: each cluster that a pass touches is locked,
+    /// written and told, and in a fleet of hundreds that would be a cluster for each job. 1 in a small fleet.
+    run: u32,
 }
 
 impl Open<'_> {
@@ -83,6 +91,11 @@ impl Open<'_> {
         bound(binds, &job.gang, &packing.kinds)
     }
 
+    /// Whether jobs of this pass went there and some more are to follow; nothing in a small fleet, where none follow.
+    pub(super) fn goes_on(&self) -> Option<bool> {
+        (self.run > 1).then(|| !self.version.is_multiple_of(self.run))
+    }
+
     /// Live jobs of its queue there that want to keep apart from it.
     pub(super) fn of_its_group(&self, job: &Waiting) -> usize {
         let key = (job.queue.clone(), job.preferences.spread.clone());
@@ -118,6 +131,7 @@ pub(super) fn is_allowed(pinned: Option<ClusterId>, cluster: ClusterId) -> bool 
 
 /// All clusters in the order of their names.
 pub(super) fn open<'a>(clusters: &'a [Cluster], flavors: &Flavors) -> Vec<Open<'a>> {
+    let run = run(clusters);
     let mut sites: Vec<Open<'_>> = clusters
         .iter()
         .map(|cluster| {
@@ -125,9 +139,51 @@ pub(super) fn open<'a>(clusters: &'a [Cluster], flavors: &Flavors) -> Vec<Open<'
             let kinds = flavors.of_room(&empty);
             let location = Arc::new(Location::of(cluster));
             let (attempts, set, apart) = (cluster.attempts.len(), cluster.set, apart(&cluster.attempts));
-            Open { cluster, free, empty, kinds, set, attempts, location, apart, binds: None, version: 0 }
+            Open { cluster, free, empty, kinds, set, attempts, location, apart, binds: None, version: 0, run }
         })
         .collect();
     sites.sort_by(|a, b| (&a.cluster.name, a.cluster.id).cmp(&(&b.cluster.name, b.cluster.id)));
     sites
+}
+
+fn run(clusters: &[Cluster]) -> u32 {
+    let heard = clusters.iter().filter(|cluster| cluster.standing == Standing::Heard).count();
+    u32::try_from((heard / CLUSTERS_A_JOB).clamp(1, LONGEST_RUN)).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use crate::dispatch::{
+        Assign, Input, plan,
+        tests::{cluster, gang, res, waiting},
+    };
+
+    /// Where so many equal jobs go of so many equal clusters.
+    fn placed(jobs: u128, clusters: u128) -> Vec<Assign> {
+        let clusters = (1..=clusters).map(|n| cluster(n, &format!("c{n:03}"), &[res(20, 64, 0)])).collect();
+        let waiting = (1..=jobs).map(|n| waiting(n, gang(res(1, 1, 0), 0, res(0, 0, 0)))).collect();
+        plan(&Input { clusters, waiting, ..Input::default() }).assign
+    }
+
+    fn touched(jobs: u128, clusters: u128) -> usize {
+        placed(jobs, clusters).iter().map(|assign| assign.cluster).collect::<BTreeSet<_>>().len()
+    }
+
+    #[test]
+    fn a_pass_over_hundreds_of_clusters_touches_few_of_them() {
+        assert_eq!([touched(30, 2), touched(30, 63), touched(30, 64), touched(30, 320)], [2, 30, 15, 3]);
+        assert_eq!(touched(48, 1_000), 3, "16 jobs each");
+        assert_eq!(touched(2_000, 100), 100, "and all of them when all are needed");
+    }
+
+    #[test]
+    fn it_is_told_why_the_next_job_follows() {
+        let placed = placed(4, 64);
+        let ends: Vec<_> =
+            placed.iter().map(|one| one.because.rsplit("over ").next().unwrap_or("")).collect();
+        assert_eq!(ends[1], "c002: it is given jobs of this pass, there it would be one more to be told");
+        assert!(ends[2].ends_with("equal to c003 in every term, first by name"), "{ends:?}");
+    }
 }

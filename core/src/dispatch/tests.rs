@@ -118,7 +118,7 @@ fn of_many_clusters_the_best_are_told_in_their_order_and_the_rest_is_counted() {
     let best: Vec<String> = all.iter().take(choice::KEPT).map(|n| name(*n)).collect();
     assert_eq!(told, best);
     assert_eq!(placed.cluster.0.as_u128(), all[0]);
-    assert_eq!((placed.choice.refused.len(), placed.choice.left_out), (choice::KEPT, 60 - 40));
+    assert_eq!((placed.choice.refused.len(), placed.choice.left_out), (choice::KEPT, 60 - 2 * 10));
     assert!(placed.choice.candidates.iter().all(|one| one.terms.iter().all(|term| !term.clause.is_empty())));
 }
 

@@ -1851,7 +1851,7 @@ export interface components {
             clause: string;
             /** @description The first term that differs from the chosen cluster's; of the chosen cluster, from the next best one's. */
             decided: boolean;
-            /** @description Stable word: `borrowing`, `preference`, `data`, `spread`, `price`, `idle_gpus`, `node_size`, `jobs_there` or `fullness`. */
+            /** @description Stable word: `borrowing`, `preference`, `data`, `spread`, `price`, `idle_gpus`, `node_size`, `run`, `jobs_there` or `fullness`. */
             name: string;
             /** @description What the value counts; empty where it is yes (1) or no (0). */
             unit?: string;

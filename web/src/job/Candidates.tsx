@@ -2,7 +2,7 @@ import type { Candidate, Refused, Term } from "../api/types";
 import { price, resources } from "../format/amount";
 import { TableFrame } from "../ui/Layout";
 
-const TITLES: Record<string, string> = { borrowing: "Borrowing", preference: "Preference", data: "Data", spread: "Spread", price: "Price", idle_gpus: "Idle GPUs", node_size: "Node size", jobs_there: "Jobs there", fullness: "Fullness" };
+const TITLES: Record<string, string> = { borrowing: "Borrowing", preference: "Preference", data: "Data", spread: "Spread", price: "Price", idle_gpus: "Idle GPUs", node_size: "Node size", run: "Run", jobs_there: "Jobs there", fullness: "Fullness" };
 const MEANINGS: Record<string, string> = {
   borrowing: "1 where its queue would go beyond its guarantee, 0 where it would not",
   preference: "Place in the job's own list; after all of it what is in no list, then what the job avoids",
@@ -11,6 +11,7 @@ const MEANINGS: Record<string, string> = {
   price: "What it would cost an hour with its minimum of workers",
   idle_gpus: "GPUs on the nodes it would take that it does not ask for",
   node_size: "The largest of those nodes: large nodes stay free for large work",
+  run: "0 where jobs of this pass went already and some more are to follow, in a fleet of 64 clusters and more",
   jobs_there: "Jobs that run there",
   fullness: "How full the cluster would be in its scarcest resource",
 };
