@@ -4,8 +4,8 @@
 
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
-use squadron_core::{dispatch::Bound, id::AttemptId, resources::Resources};
-use squadron_store::{attempt, testing::fixture};
+use squadron_core::{id::AttemptId, resources::Resources};
+use squadron_store::testing::fixture;
 
 use super::jobs::tests::{MANIFEST, Room};
 
@@ -182,10 +182,7 @@ async fn queues_show_the_tree_and_what_is_used_of_it() {
     fixture::insert(&room.app.store, &job).await;
     fixture::attempt(&room.app.store, job.id, east, fixture::NOW).await;
     let charge = [("any".to_owned(), Resources { cpu_milli: 3_000, ..Resources::default() })].into();
-    let mut db = room.app.store.pool().acquire().await.unwrap();
-    attempt::charge(&mut db, &[(AttemptId { job: job.id, number: 1 }, &charge, &Bound::new())])
-        .await
-        .unwrap();
+    fixture::charge(&room.app.store, AttemptId { job: job.id, number: 1 }, &charge).await;
     let dear = "apiVersion: squadron.dev/v1\nkind: Flavor\nmetadata: {name: any}\nspec: {weight: 2.5}\n";
     let (_, weighed) = room.put("", dear).await;
     let fields = json!([{"field": "weight", "before": "1", "after": "2.5"}]);

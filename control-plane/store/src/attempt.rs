@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
-    dispatch::{Bound, Usage, gang_total, lately},
+    dispatch::{Usage, gang_total, lately},
     id::{AttemptId, ClusterId, Epoch, JobId},
     time::Timestamp,
 };
@@ -84,22 +84,6 @@ pub async fn held(db: &mut PgConnection, named: &BTreeSet<Named>) -> Result<BTre
     Ok(held)
 }
 
-/// Notes what the queues of attempts are charged and what their pods are bound to, in the transaction that assigns them.
-pub async fn charge(db: &mut PgConnection, charges: &[(AttemptId, &Usage, &Bound)]) -> Result<()> {
-    sqlx::query(
-        "update attempt set usage = s.usage, bound = s.bound
-         from unnest($1::uuid[], $2::integer[], $3::jsonb[], $4::jsonb[]) as s (job_id, number, usage, bound)
-         where attempt.job_id = s.job_id and attempt.number = s.number",
-    )
-    .bind(charges.iter().map(|(attempt, ..)| attempt.job.0).collect::<Vec<_>>())
-    .bind(charges.iter().map(|(one, ..)| i32::try_from(one.number).unwrap_or(i32::MAX)).collect::<Vec<_>>())
-    .bind(charges.iter().map(|(_, usage, _)| Json(*usage)).collect::<Vec<_>>())
-    .bind(charges.iter().map(|(.., bound)| Json(*bound)).collect::<Vec<_>>())
-    .execute(db)
-    .await?;
-    Ok(())
-}
-
 /// Notes that we learnt of the ends of these attempts at `now`, of those that have ended and of which we did not know, and
 /// what they teach: what their queues used, and how long those ran that ended by themselves.
 pub async fn note_ends(db: &mut PgConnection, attempts: &[AttemptId], now: Timestamp) -> Result<()> {
@@ -164,11 +148,15 @@ impl Store {
         rows.iter().map(read).collect()
     }
 
-    /// Jobs with an attempt of whose end we learnt before `before` and which is still held by its cluster.
+    /// Jobs with an attempt of whose end we learnt before `before` and which is still held by its cluster, the earliest ends first.
+    /// They are read in the order of their index, which skips what was let go of before.
     pub async fn retention_over(&self, before: Timestamp) -> Result<Vec<JobId>> {
         let ids = sqlx::query_scalar(
-            "select distinct job_id from attempt
-             where desired and ended_at is not null and coalesce(end_learnt_at, ended_at) <= $1 order by job_id limit $2",
+            "select distinct job_id from (
+                 select job_id from attempt
+                 where desired and ended_at is not null and coalesce(end_learnt_at, ended_at) <= $1
+                 order by coalesce(end_learnt_at, ended_at) limit $2) due
+             order by job_id",
         )
         .bind(at(before))
         .bind(i64::try_from(DUE).unwrap_or(i64::MAX))
@@ -183,7 +171,8 @@ impl Store {
     pub async fn never_created(&self) -> Result<Vec<JobId>> {
         let ids = sqlx::query_scalar(
             "select a.job_id from attempt a join cluster c on c.id = a.cluster_id join job j on j.id = a.job_id
-             where (j.cancel_requested_at is not null or a.accepted_epoch is null) and a.state = 'stopping' and a.created_at is null
+             where not a.desired and a.ended_at is null
+                   and (j.cancel_requested_at is not null or a.accepted_epoch is null) and a.state = 'stopping' and a.created_at is null
                    and c.applied_generation >= a.released_generation and c.untold_since is null
              order by a.job_id limit $1",
         )

@@ -75,7 +75,7 @@ fn of_row(row: &PgRow) -> Result<(String, Lately)> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use squadron_core::{
-        dispatch::{Bound, lately::HALF_LIFE_MS},
+        dispatch::lately::HALF_LIFE_MS,
         id::{AttemptId, ClusterId},
         silence::Judge,
     };
@@ -131,7 +131,7 @@ mod tests {
         fixture::attempt(store, new.id, cluster, NOW).await;
         let mut db = store.pool().acquire().await.unwrap();
         let (one, usage) = (AttemptId { job: new.id, number: 1 }, [(flavor.to_owned(), GPU)].into());
-        attempt::charge(&mut db, &[(one, &usage, &Bound::new())]).await.unwrap();
+        fixture::charge(store, one, &usage).await;
         let ends = "update attempt set state = 'failed', ended_at = $2 where job_id = $1";
         sqlx::query(ends).bind(new.id.0).bind(at(until)).execute(&mut *db).await.unwrap();
         attempt::note_ends(&mut db, &[one], until).await.unwrap();

@@ -13,7 +13,7 @@ use squadron_core::{
     id::{ClusterId, JobId},
 };
 use squadron_store::{
-    PgConnection, Result, StoreError, attempt,
+    PgConnection, Result, StoreError,
     decision::{self, By},
     estimate,
     job::advance,
@@ -66,10 +66,8 @@ async fn assign_all(
     decision::note_assigned(db, &placed, by).await?;
     let jobs: Vec<JobId> = placed.iter().map(|(assign, _)| assign.job).collect();
     estimate::close(db, &jobs, by.now).await?;
-    let versions = advance::save_all(db, &steps).await?;
-    let charges = placed.iter().map(|(assign, attempt)| (*attempt, &assign.usage, &assign.bound));
-    let charges: Vec<_> = charges.collect();
-    attempt::charge(db, &charges).await?;
+    let charges = placed.iter().map(|(assign, _)| (assign.job, (&assign.usage, &assign.bound))).collect();
+    let versions = advance::save_charged(db, &steps, &charges).await?;
     still_open(db, placed.iter().map(|(assign, _)| assign.cluster).collect()).await?;
     Ok(versions)
 }

@@ -5,9 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sqlx::{PgConnection, Row, postgres::PgRow};
+use sqlx::{PgConnection, Row, postgres::PgRow, types::Json};
 use squadron_core::{
     attempt::{Attempt, AttemptState, Job, Step},
+    dispatch::{Bound, Usage},
     id::{ClusterId, JobId},
 };
 
@@ -130,13 +131,25 @@ pub async fn save(db: &mut PgConnection, step: &Step) -> Result<i64> {
 
 /// Writes steps of different jobs. Answers the jobs' new versions.
 pub async fn save_all(db: &mut PgConnection, steps: &[Step]) -> Result<BTreeMap<JobId, i64>> {
+    save_charged(db, steps, &Charges::new()).await
+}
+
+/// What the queues of new attempts are charged, and what their pods are bound to.
+pub type Charges<'a> = BTreeMap<JobId, (&'a Usage, &'a Bound)>;
+
+/// The same for steps that assign.
+pub async fn save_charged(
+    db: &mut PgConnection,
+    steps: &[Step],
+    charges: &Charges<'_>,
+) -> Result<BTreeMap<JobId, i64>> {
     if steps.is_empty() {
         return Ok(BTreeMap::new());
     }
     // Clusters come after jobs and as late as may be: their heartbeats, leases and acceptances wait for whoever holds them.
     let versions = save_jobs(db, steps).await?;
     let generations = next_generations(db, steps.iter().filter_map(|step| step.desired_changed)).await?;
-    save_attempts(db, steps, &generations).await?;
+    save_attempts(db, steps, &generations, charges).await?;
     Ok(versions)
 }
 
@@ -166,26 +179,32 @@ async fn save_jobs(db: &mut PgConnection, steps: &[Step]) -> Result<BTreeMap<Job
     rows.iter().map(|row| Ok((JobId(row.try_get("id")?), row.try_get("version")?))).collect()
 }
 
-async fn save_attempts(db: &mut PgConnection, steps: &[Step], generations: &Generations) -> Result<()> {
+async fn save_attempts(
+    db: &mut PgConnection,
+    steps: &[Step],
+    generations: &Generations,
+    charges: &Charges<'_>,
+) -> Result<()> {
     let rows: Vec<(&Step, &Attempt)> =
         steps.iter().filter_map(|step| Some((step, step.job.attempt.as_ref()?))).collect();
     if rows.is_empty() {
         return Ok(());
     }
     let changed = |step: &Step| step.desired_changed.and_then(|cluster| generations.get(&cluster)).copied();
+    let charge = |step: &Step| charges.get(&step.job.id);
     sqlx::query(
         "insert into attempt (job_id, number, cluster_id, state, object_name, chosen_because, ended_because, assigned_at,
                               created_at, running_at, ended_at, desired, removed_at, released_generation,
-                              changed_generation, first_generation, checkpointed_at, manifest_bytes)
+                              changed_generation, first_generation, checkpointed_at, manifest_bytes, usage, bound)
          select s.job_id, s.number, s.cluster_id, s.state, s.object_name, s.chosen_because, s.ended_because, s.assigned_at,
                 s.created_at, s.running_at, s.ended_at, s.desired, s.removed_at, case when not s.desired then s.changed end,
                 coalesce(s.changed, 0), coalesce(s.changed, 0), s.checkpointed_at,
-                (select octet_length(rayjob) from job where id = s.job_id)
+                (select octet_length(rayjob) from job where id = s.job_id), coalesce(s.usage, '{}'), coalesce(s.bound, '{}')
          from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[],
                      $8::timestamptz[], $9::timestamptz[], $10::timestamptz[], $11::timestamptz[], $12::boolean[],
-                     $13::timestamptz[], $14::bigint[], $15::timestamptz[])
+                     $13::timestamptz[], $14::bigint[], $15::timestamptz[], $16::jsonb[], $17::jsonb[])
              as s (job_id, number, cluster_id, state, object_name, chosen_because, ended_because, assigned_at, created_at,
-                   running_at, ended_at, desired, removed_at, changed, checkpointed_at)
+                   running_at, ended_at, desired, removed_at, changed, checkpointed_at, usage, bound)
          on conflict (job_id, number) do update
          set state = excluded.state, ended_because = excluded.ended_because, created_at = excluded.created_at,
              running_at = excluded.running_at, ended_at = excluded.ended_at, desired = excluded.desired,
@@ -209,6 +228,8 @@ async fn save_attempts(db: &mut PgConnection, steps: &[Step], generations: &Gene
     .bind(rows.iter().map(|(_, one)| at_opt(one.removed_at)).collect::<Vec<_>>())
     .bind(rows.iter().map(|(step, _)| changed(step)).collect::<Vec<_>>())
     .bind(rows.iter().map(|(_, one)| at_opt(one.checkpointed_at)).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(step, _)| charge(step).map(|(usage, _)| Json(*usage))).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(step, _)| charge(step).map(|(_, bound)| Json(*bound))).collect::<Vec<_>>())
     .execute(db)
     .await?;
     Ok(())

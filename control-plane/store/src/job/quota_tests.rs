@@ -13,9 +13,13 @@ use squadron_core::{
 };
 use uuid::Uuid;
 
-use super::{NewJob, advance, waiting};
+use super::{
+    NewJob,
+    advance::{self, Charges},
+    waiting,
+};
 use crate::{
-    Store, attempt,
+    Store,
     cursor::Position,
     quota,
     testing::{
@@ -84,16 +88,19 @@ async fn pass(store: &Store) -> Plan {
 
 async fn commit(store: &Store, assign: &Assign) {
     let (cluster, because) = (assign.cluster, assign.because.as_str());
-    let id = tell(store, assign.job, Event::Assigned { cluster, cluster_name: "east", because }).await;
-    let mut db = store.pool().acquire().await.unwrap();
-    attempt::charge(&mut db, &[(id, &assign.usage, &assign.bound)]).await.unwrap();
+    let event = Event::Assigned { cluster, cluster_name: "east", because };
+    save(store, assign.job, event, [(assign.job, (&assign.usage, &assign.bound))].into()).await;
 }
 
 async fn tell(store: &Store, job: JobId, event: Event<'_>) -> AttemptId {
+    save(store, job, event, Charges::new()).await
+}
+
+async fn save(store: &Store, job: JobId, event: Event<'_>, charges: Charges<'_>) -> AttemptId {
     let mut db = store.pool().acquire().await.unwrap();
     let before = advance::lock(&mut db, job).await.unwrap().unwrap();
     let step = decide(&before, event, NOW).unwrap();
-    advance::save(&mut db, &step).await.unwrap();
+    advance::save_charged(&mut db, std::slice::from_ref(&step), &charges).await.unwrap();
     step.job.attempt_id().unwrap()
 }
 

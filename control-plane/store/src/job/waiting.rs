@@ -31,9 +31,11 @@ use crate::{
 impl Store {
     /// Whether there is anything to place, something of which it is still said that it waits, or a worker group that is kept small.
     pub async fn any_waiting(&self) -> Result<bool> {
-        let query = "select exists (select 1 from job where state = 'queued')
+        // In the order of an index, because a planner that expects many looks through the whole table for the first.
+        let query = "select (select queue from job where state = 'queued' order by queue limit 1) is not null
                          or exists (select 1 from job_class where borrows is not null) or exists (select 1 from own_wait)
-                         or exists (select 1 from attempt where ended_at is null and caps <> '{}')";
+                         or (select job_id from attempt where ended_at is null and caps <> '{}' order by job_id limit 1)
+                                is not null";
         Ok(sqlx::query_scalar(query).fetch_one(self.pool()).await?)
     }
 }

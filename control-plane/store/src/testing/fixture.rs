@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use sqlx::{AssertSqlSafe, PgConnection, Row};
+use sqlx::{AssertSqlSafe, PgConnection, Row, types::Json};
 use squadron_core::{
-    dispatch::GangPart,
+    dispatch::{GangPart, Usage},
     fact::{Fact, NodeFact, PodFact},
     id::{AttemptId, ClusterId, Epoch, JobId},
     lease::{Chosen, Policy},
@@ -188,6 +188,17 @@ pub async fn attempt(store: &Store, job: JobId, cluster: ClusterId, now: Timesta
     .execute(store.pool())
     .await
     .expect("an attempt row");
+}
+
+/// The attempt's queue is charged this.
+pub async fn charge(store: &Store, attempt: AttemptId, usage: &Usage) {
+    sqlx::query("update attempt set usage = $3 where job_id = $1 and number = $2")
+        .bind(attempt.job.0)
+        .bind(i32::try_from(attempt.number).expect("a small number"))
+        .bind(Json(usage))
+        .execute(store.pool())
+        .await
+        .expect("an attempt row");
 }
 
 /// Stores a driver's log from its first byte.
