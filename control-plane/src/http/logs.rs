@@ -41,7 +41,7 @@ use crate::{
 };
 
 /// Name of the driver's log among an attempt's streams.
-const STREAM: &str = "driver";
+pub const STREAM: &str = "driver";
 /// How often a log is looked at without a hint.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// No byte for this long after we learnt of the attempt's end: its log is complete.

@@ -3,8 +3,10 @@
 //! Invariant: chunks may overlap (an agent that restarts reads again), and what is read back never repeats a byte. A
 //! piece holds no hole: it ends where one begins, and the next piece starts behind it, so that offsets stay exact.
 
+use std::collections::BTreeMap;
+
 use sqlx::Row;
-use squadron_core::id::AttemptId;
+use squadron_core::id::{AttemptId, JobId};
 
 use crate::{Result, Store, cluster::signed};
 
@@ -47,11 +49,57 @@ impl Store {
         }
         Ok(stitch(offset, &chunks))
     }
+
+    /// The end of each of these logs, at most so many bytes; nothing of an attempt without a log.
+    pub async fn log_ends(
+        &self,
+        attempts: &[AttemptId],
+        stream: &str,
+        bytes: u32,
+    ) -> Result<BTreeMap<JobId, Vec<u8>>> {
+        let rows = sqlx::query(
+            "select e.job_id, greatest(c.start_offset, e.from_offset) as start_offset,
+                    substring(c.data from greatest(1, e.from_offset - c.start_offset + 1)::integer) as data
+             from unnest($1::uuid[], $2::integer[]) as k (job_id, attempt)
+             join lateral (select k.job_id, start_offset + length(data) - $4 as from_offset from log_chunk
+                           where job_id = k.job_id and attempt = k.attempt and stream = $3
+                           order by start_offset desc limit 1) e on true
+             join log_chunk c on c.job_id = k.job_id and c.attempt = k.attempt and c.stream = $3
+                  and c.start_offset > e.from_offset - $5 and c.start_offset + length(c.data) > e.from_offset
+             order by c.job_id, c.start_offset",
+        )
+        .bind(attempts.iter().map(|attempt| attempt.job.0).collect::<Vec<_>>())
+        .bind(attempts.iter().map(|one| i32::try_from(one.number).unwrap_or(i32::MAX)).collect::<Vec<_>>())
+        .bind(stream)
+        .bind(i64::from(bytes))
+        .bind(CHUNK_LIMIT)
+        .fetch_all(self.pool())
+        .await?;
+        let mut logs = BTreeMap::<JobId, Vec<(u64, Vec<u8>)>>::new();
+        for row in &rows {
+            let start: i64 = row.try_get("start_offset")?;
+            let chunk = (u64::try_from(start).unwrap_or(0), row.try_get("data")?);
+            logs.entry(JobId(row.try_get("job_id")?)).or_default().push(chunk);
+        }
+        Ok(logs.into_iter().map(|(job, chunks)| (job, last_piece(&chunks))).collect())
+    }
 }
 
 /// What to say in the place of bytes that are not there.
 pub fn missing(bytes: u64) -> String {
     format!("{bytes} bytes of the log are missing here: they never reached the control plane")
+}
+
+/// What stands behind the last hole.
+fn last_piece(chunks: &[(u64, Vec<u8>)]) -> Vec<u8> {
+    let mut last = Piece::default();
+    loop {
+        let next = stitch(last.end, chunks);
+        if next.data.is_empty() {
+            return last.data;
+        }
+        last = next;
+    }
 }
 
 /// Joins chunks in order of their start, from `offset` on, up to the first hole behind a byte.
@@ -88,6 +136,17 @@ mod tests {
         assert_eq!(read(0, &[(0, "abc"), (1, "bcd"), (2, "c"), (3, "def")]), (0, "abcdef".into(), 6));
         assert_eq!(read(2, &[(0, "abc"), (3, "def")]), (2, "cdef".into(), 6));
         assert_eq!(read(7, &[]), (7, String::new(), 7));
+    }
+
+    #[test]
+    fn the_end_of_a_log_is_what_stands_behind_its_last_hole() {
+        let last = |chunks: &[(u64, &str)]| {
+            let chunks: Vec<_> = chunks.iter().map(|(at, text)| (*at, text.as_bytes().to_vec())).collect();
+            String::from_utf8_lossy(&last_piece(&chunks)).into_owned()
+        };
+        assert_eq!(last(&[]), "");
+        assert_eq!(last(&[(7, "ab"), (8, "bc"), (10, "d")]), "abcd");
+        assert_eq!(last(&[(7, "ab"), (12, "ef"), (13, "fg")]), "efg");
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Answer: a job as Ray's API tells it.
 //!
-//! Invariant: the message is the sentence that the deciders wrote; nothing is judged a second time. Times are
-//! milliseconds of the Unix epoch; a job starts, as in Ray, when it is submitted.
+//! Invariant: the message is the sentence that the deciders wrote, and Ray's own with the last lines of the log where the
+//! driver failed; nothing is judged a second time. Times are milliseconds of the Unix epoch; a job starts, as in Ray, when it
+//! is submitted.
+
+use std::borrow::Cow;
 
 use serde_json::{Value, json};
 use squadron_core::{job::JobState, time::Timestamp};
@@ -57,6 +60,8 @@ pub struct Told<'a> {
     pub runtime_env: Option<&'a str>,
     pub state: JobState,
     pub sentence: &'a str,
+    /// The end of the log of a job that failed, at most [`LOG_END`] bytes; empty if nothing of it is here.
+    pub log_end: &'a [u8],
     pub submitted_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
@@ -73,7 +78,7 @@ pub fn details(job: Told<'_>) -> Value {
         "driver_info": null,
         "status": status.word(),
         "entrypoint": job.entrypoint,
-        "message": job.sentence,
+        "message": message(&job, code),
         "error_type": error_type(status, code, job.sentence),
         "start_time": job.submitted_at.millis(),
         "end_time": job.ended_at.map(Timestamp::millis),
@@ -83,6 +88,37 @@ pub fn details(job: Told<'_>) -> Value {
         "driver_node_id": null,
         "driver_exit_code": code,
     })
+}
+
+/// Bytes of a log's end that Ray's message may show.
+pub const LOG_END: u32 = 20_000;
+/// Lines of it.
+const LAST_LINES: usize = 10;
+
+/// Ray's words where its driver failed; our sentence tells the same and one line of the log only.
+fn message<'a>(job: &Told<'a>, code: Option<i32>) -> Cow<'a, str> {
+    match code.filter(|code| *code != 0 && !job.log_end.is_empty()) {
+        Some(code) => format!(
+            "Job entrypoint command failed with exit code {code}, last available logs (truncated to 20,000 chars):\n{}",
+            last_lines(String::from_utf8_lossy(job.log_end).trim_start_matches(char::REPLACEMENT_CHARACTER))
+        )
+        .into(),
+        None => job.sentence.into(),
+    }
+}
+
+/// The last lines of a text, where lines end as Python ends them.
+fn last_lines(text: &str) -> &str {
+    let ends = |(at, c): (usize, char)| match c {
+        '\r' if text[at + 1..].starts_with('\n') => None,
+        '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}' => {
+            Some(at + c.len_utf8())
+        }
+        _ => None,
+    };
+    let start =
+        text.char_indices().rev().filter_map(ends).filter(|end| *end < text.len()).nth(LAST_LINES - 1);
+    &text[start.unwrap_or(0)..]
 }
 
 /// The driver's exit code where Ray's own words tell it.

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 pub use self::{
-    answer::{JobStatus, Told, details, status},
+    answer::{JobStatus, LOG_END, Told, details, status},
     extras::{EXTRAS_ANNOTATION, Extras},
     metadata::{Choices, choices},
     packages::package_names,

@@ -280,7 +280,12 @@ fn any_text_gives_a_legal_name() {
 }
 
 fn told(state: JobState, sentence: &str) -> Value {
+    told_with(state, sentence, "")
+}
+
+fn told_with(state: JobState, sentence: &str, log: &str) -> Value {
     details(Told {
+        log_end: log.as_bytes(),
         submission_id: "id",
         entrypoint: "x",
         metadata: Some(r#"{"b":"1","a":"2"}"#),
@@ -291,6 +296,25 @@ fn told(state: JobState, sentence: &str) -> Value {
         started_at: None,
         ended_at: state.is_terminal().then(|| Timestamp::from_millis(9)),
     })
+}
+
+#[test]
+fn a_driver_that_failed_is_told_in_ray_s_words_with_its_last_ten_lines() {
+    let failed = "failed: the driver failed (Job entrypoint command failed with exit code 3): line 12";
+    let head =
+        "Job entrypoint command failed with exit code 3, last available logs (truncated to 20,000 chars):\n";
+    let log: String = (1..=12).map(|n| format!("line {n}\n")).collect();
+    let last: String = (3..=12).map(|n| format!("line {n}\n")).collect();
+    assert_eq!(told_with(JobState::Failed, failed, &log)["message"], format!("{head}{last}"));
+    let bare = log.trim_end();
+    assert_eq!(told_with(JobState::Failed, failed, bare)["message"], format!("{head}{}", last.trim_end()));
+    let bars = "a\rb\r\nc\u{2028}d\n5\n6\n7\n8\n9\n10\n11";
+    let of_ten = told_with(JobState::Failed, failed, bars)["message"].to_string();
+    assert!(of_ten.contains(":\\nb\\r\\nc"), "a progress bar's line is one: {of_ten}");
+    assert_eq!(told_with(JobState::Failed, failed, "")["message"], failed, "the log is not here");
+    let other = "failed: the RayJob failed (no exit code)";
+    assert_eq!(told_with(JobState::Failed, other, &log)["message"], other);
+    assert_eq!(told_with(JobState::Succeeded, "succeeded", &log)["message"], "succeeded");
 }
 
 #[test]

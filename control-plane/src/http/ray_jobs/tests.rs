@@ -350,5 +350,9 @@ async fn a_job_that_ran_tells_its_log_and_its_exit_code() {
     let (_, job) = client.get("/api/jobs/s").await;
     assert_eq!((&job["status"], &job["driver_exit_code"]), (&json!("FAILED"), &json!(3)), "{job}");
     assert_eq!(job["error_type"], "JOB_ENTRYPOINT_COMMAND_ERROR");
+    assert_eq!(job["message"], format!("{words}\nzwölf\n\"done\"\n"));
+    let (_, listed) = client.get("/api/jobs/").await;
+    assert_eq!(listed[0]["message"], job["message"]);
+    assert_eq!(store.log_ends(&[attempt], "driver", 5).await.unwrap()[&found.job], b"one\"\n");
     assert_eq!(client.get("/api/jobs/s/logs").await.1, json!({"logs": "zwölf\n\"done\"\n"}));
 }
